@@ -23,7 +23,7 @@ ROUNDS = 9
 
 
 def queries(work, traces, pair):
-    """Each query of `./dev bench questions` on ten million calls, and on the bundled incident."""
+    """Each query of `./dev bench queries` on ten million calls, and on the bundled incident."""
     large, small = work / "synthetic.wsl", work / "small.wsl"
     subprocess.run([run.XTASK, "synthetic", large, str(run.SYNTHETIC_ROWS)], check=True, stdout=subprocess.DEVNULL)
     subprocess.run([pair["after"], "import", traces["web-incident"], "-o", small, "--no-progress"], check=True,

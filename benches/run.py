@@ -2,7 +2,7 @@
 """Benchmarks against peers, measured in one run: CPU seconds, medians of interleaved runs.
 
     ./dev bench              all parts
-    ./dev bench decode       only some parts: decode, import, scale, questions, views, explain, tiles,
+    ./dev bench decode       only some parts: decode, import, scale, queries, views, explain, tiles,
                              ui, cost, load, requests, profiles
     ./dev bench --write      also write the tables of the measured parts to docs/performance.md
     ./dev bench builds OLD NEW    compare two programs: import, queries, recorder
@@ -29,7 +29,7 @@ import load
 import pages
 import profiles
 import requests
-import stories
+import findings
 import tiles
 import views
 
@@ -252,7 +252,7 @@ QUERIES = {
 }
 
 
-def bench_questions(work, traces):
+def bench_queries(work, traces):
     rec = work / "synthetic.wsl"
     subprocess.run([XTASK, "synthetic", rec, str(SYNTHETIC_ROWS)], check=True, stdout=subprocess.DEVNULL)
     small = work / "small.wsl"
@@ -366,13 +366,13 @@ def bench_views(work, traces):
 def bench_explain(work, _):
     """Wall time of a query; for single calls the mean over several, spread over the recording."""
     rows, before = [], {}
-    for size in stories.SIZES:
+    for size in findings.SIZES:
         recording, _ = machine(work, size, "together")
         query = lambda words: subprocess.run([WHYSLOW, *words], check=True, stdout=subprocess.PIPE).stdout  # noqa: E731
-        queries = stories.queries(recording, stories.calls(query, recording, CALLS_EXPLAINED))
+        queries = findings.queries(recording, findings.calls(query, recording, CALLS_EXPLAINED))
         contestants = {name: [[WHYSLOW, *words] for words in all_words] for name, all_words in queries.items()}
         for name, result in interleaved(contestants).items():
-            wall, cells = stories.row(name, size, result, len(queries[name]), before.get(name))
+            wall, cells = findings.row(name, size, result, len(queries[name]), before.get(name))
             before[name] = wall
             rows.append(cells)
     return table(
@@ -423,7 +423,7 @@ def machine(work, rows, *spread):
 
 
 def late(one, mark):
-    """The target that a run missed, with a question mark if its CPU time, spread over the CPUs, would
+    """The target that a run missed, with a query mark if its CPU time, spread over the CPUs, would
     have met it: then the machine was busy."""
     if one["wall"] * 1000 <= mark:
         return ""
@@ -529,7 +529,7 @@ def printed(notes):
 
 
 ONLY = re.compile("")
-PARTS = {"decode": bench_decode, "import": bench_import, "scale": bench_scale, "questions": bench_questions, "views": bench_views,
+PARTS = {"decode": bench_decode, "import": bench_import, "scale": bench_scale, "queries": bench_queries, "views": bench_views,
          "explain": bench_explain, "tiles": bench_tiles, "ui": bench_ui, "cost": bench_cost, "load": bench_load, "requests": bench_requests, "profiles": bench_profiles}
 BEGIN = "<!-- measured by `./dev bench --write` from here to the end -->\n"
 

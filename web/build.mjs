@@ -64,6 +64,6 @@ if (bytes > GZIP_BYTES_MAX) {
     process.exit(1);
 }
 
-writeFileSync(join(out, "questions.json"), `${queries}\n`);
+writeFileSync(join(out, "queries.json"), `${queries}\n`);
 
 writeFileSync(join(out, "stamp"), stamp);

@@ -73,20 +73,20 @@ def query(whyslow, *words):
     return json.loads(done.stdout)
 
 
-def stories(whyslow, *words):
-    return query(whyslow, "explain", *words)["stories"]
+def findings(whyslow, *words):
+    return query(whyslow, "explain", *words)["findings"]
 
 
 def calls(hop):
     return (hop["activity"] or {}).get("call", "")
 
 
-def is_chain(story, readers=("sendfile",)):
+def is_chain(finding, readers=("sendfile",)):
     """A request handler's write waits for the inode lock, which a read of old data holds.
 
     A network thread sends most of that data; at the start of a fetch, a request handler reads a header.
     """
-    chain = story["chain"]
+    chain = finding["chain"]
     for hop, after in itertools.pairwise(chain):
         if (
             hop["mechanism"].startswith("lock_inode")
@@ -119,42 +119,42 @@ def waits(whyslow, recording):
 
 
 def check_both(whyslow, recording, checks):
-    found = stories(whyslow, recording)
-    chains = [story for story in found if is_chain(story)]
+    found = findings(whyslow, recording)
+    chains = [finding for finding in found if is_chain(finding)]
     checks.check("both: reports the chain write < inode lock < sendfile < disk", bool(chains))
     long = [wait for wait in waits(whyslow, recording) if wait["dur_ns"] >= LONG_NS]
     through = 0
     for wait in long[:10]:
-        of_wait = stories(whyslow, recording, "-w", wait["id"])
-        through += any(is_chain(story, ("sendfile", "pread64")) for story in of_wait)
+        of_wait = findings(whyslow, recording, "-w", wait["id"])
+        through += any(is_chain(finding, ("sendfile", "pread64")) for finding in of_wait)
     share = f"{through} of {len(long[:10])}"
     checks.check("both: the longest waits for the log's lock lead to it", long and through * 2 >= len(long[:10]), share)
 
 
 def check_profile(whyslow, profile, checks):
-    found = stories(whyslow, profile)
+    found = findings(whyslow, profile)
     locks = [s for s in found if LOG in s["target"]["what"]]
     checks.check("profile: reports a wait for the log's lock", bool(locks))
     silent = [s for s in found if any(h["mechanism"] == "unseen_wait" for h in s["chain"])]
     checks.check("profile: reports the thread in a call that no signal interrupts", bool(silent))
-    hops = [hop for story in found for hop in story["chain"]]
+    hops = [hop for finding in found for hop in finding["chain"]]
     kernel = [h for h in hops if h["mechanism"].startswith(("lock_inode", "block_", "lock_rwsem"))]
     checks.check("profile: reports no kernel lock and no disk", not kernel)
     sure = [h for h in hops if h["mechanism"] == "unseen_wait" and h["grade"] == "A"]
     checks.check("profile: claims about the kernel are not of grade A", not sure)
-    missing = [m for story in silent for m in story["missing"]]
+    missing = [m for finding in silent for m in finding["missing"]]
     checks.check("profile: names the missing events", bool(missing))
 
 
 def check_healthy(whyslow, folder, checks):
-    found = stories(whyslow, folder / "both.wsl")
+    found = findings(whyslow, folder / "both.wsl")
     # Short waits for a fast disk are normal.
     long = [s for s in found if s["target"]["end_ns"] - s["target"]["begin_ns"] >= LONG_NS]
     checks.check("healthy: no such chain of at least 100 ms", not any(map(is_chain, long)))
     silent = [
         (hop["begin_ns"], hop["end_ns"], hop["actor"]["tid"])
-        for story in stories(whyslow, folder / "profile.jfr")
-        for hop in story["chain"]
+        for finding in findings(whyslow, folder / "profile.jfr")
+        for hop in finding["chain"]
         if hop["mechanism"] == "unseen_wait"
     ]
     wrong = [gap for gap in silent if not is_confirmed(whyslow, folder / "both.wsl", *gap)]
@@ -180,9 +180,9 @@ def check_jdk(whyslow, folder, checks):
     named = [wait for wait in long if wait.get("holder_comm")]
     more = f"{len(named)} of {len(long)}"
     checks.check("JDK: waits for the log's lock have holders", bool(long) and len(named) >= 0.9 * len(long), more)
-    explained = stories(whyslow, folder / "both.wsl")
+    explained = findings(whyslow, folder / "both.wsl")
     checks.check("JDK: with kernel events the chain starts in write and ends in sendfile", any(
-        calls(hop).startswith("sendfile") for story in explained for hop in story["chain"]
+        calls(hop).startswith("sendfile") for finding in explained for hop in finding["chain"]
     ))  # fmt: skip
 
 

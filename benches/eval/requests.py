@@ -69,7 +69,7 @@ def check_dns(incident, checks):
     check_queries(incident, checks, slow)
     if incident.name.startswith("dns-go"):
         # Go has its own resolver: no C library function shows the lookup.
-        return check_story(incident, checks, slow)
+        return check_finding(incident, checks, slow)
     lookups = [row for row in incident.rows("dns", "log") if row["host"] == guilty["host"]]
     long = [row for row in lookups if (row["dur_ns"] or 0) >= STALL_NS]
     of_lookup = [row for row in slow if any(is_within(lookup, row) for lookup in long)]
@@ -80,7 +80,7 @@ def check_dns(incident, checks):
     address = guilty["resolver"].rpartition(":")[0]
     servers = [row for row in incident.rows("dns", "stats", table=1) if address in json.dumps(row)]
     checks.check("lookups: the active resolver and its timeout", servers and "5000000000" in json.dumps(servers))
-    check_story(incident, checks, slow)
+    check_finding(incident, checks, slow)
 
 
 def check_queries(incident, checks, slow):
@@ -103,16 +103,16 @@ def check_queries(incident, checks, slow):
     checks.check("nameservers: the unanswered queries are those that the resolver dropped", is_same, f"{len(same)} of {len(dropped)}, {len(lost)} reported")
 
 
-def check_story(incident, checks, slow):
-    guilty, stories = incident.truth["guilty"], incident.stories()
-    checks.check("explain: reports the lookup", any(is_lookup(story, guilty) for story in stories), first(stories))
-    cited = [story for story in stories if is_lookup(story, guilty) and "timeout 5 s, attempts 2" in json.dumps(story)]
+def check_finding(incident, checks, slow):
+    guilty, findings = incident.truth["guilty"], incident.findings()
+    checks.check("explain: reports the lookup", any(is_lookup(finding, guilty) for finding in findings), first(findings))
+    cited = [finding for finding in findings if is_lookup(finding, guilty) and "timeout 5 s, attempts 2" in json.dumps(finding)]
     checks.check("explain: the resolver's timeout and attempts", bool(cited))
-    is_top = stories and is_lookup(stories[0], guilty)
+    is_top = findings and is_lookup(findings[0], guilty)
     checks.check("explain: reports it first", is_top)
     if not incident.name.startswith("dns-go"):
-        walk(incident, checks, slow, lambda story: is_lookup(story, guilty))
-        checks.check("explain: names the host", guilty["host"] in json.dumps(stories))
+        walk(incident, checks, slow, lambda finding: is_lookup(finding, guilty))
+        checks.check("explain: names the host", guilty["host"] in json.dumps(findings))
     # If all threads wait, requests without lookups wait for a thread, which slows the client down.
     health = incident.truth["pages"].get("/health", {})
     if health.get("slow"):
@@ -126,16 +126,16 @@ def is_within(call, request):
     return call["tid"] == request["tid"] and request["begin_ns"] <= call["ts_ns"] <= request["end_ns"]
 
 
-def is_lookup(story, guilty):
+def is_lookup(finding, guilty):
     """The lookup has most of the time, in this thread or in another one that it waits for."""
     return any(
         "dns_lookup" in (part["mechanism"], part["root"]) and guilty["resolver"] in json.dumps(part)
-        for part in story["parts"][:1]
+        for part in finding["parts"][:1]
     )
 
 
-def first(stories):
-    return stories[0]["verdict"][:240] if stories else "no finding"
+def first(findings):
+    return findings[0]["verdict"][:240] if findings else "no finding"
 
 
 def walk(incident, checks, slow, is_right):
@@ -144,10 +144,10 @@ def walk(incident, checks, slow, is_right):
     right, other = 0, ""
     for row in slow:
         tid = row.get("counter_tid") or row["tid"]
-        stories = incident.stories("-w", f"{row['begin_ns']}ns..{row['end_ns']}ns", "-t", tid)
-        found = any(map(is_right, stories))
+        findings = incident.findings("-w", f"{row['begin_ns']}ns..{row['end_ns']}ns", "-t", tid)
+        found = any(map(is_right, findings))
         right += found
-        other = other if found else first(stories)
+        other = other if found else first(findings)
     checks.check("explain: names the cause for a request's thread and time", slow and right == len(slow), f"{right} of {len(slow)} {other}")
 
 
@@ -160,12 +160,12 @@ def check_sweep(incident, checks):
 def check_healthy(incident, checks):
     slow = incident.slow_served()
     checks.check("healthy: no request takes seconds", not slow, str(len(slow)))
-    blamed = [story for story in incident.stories() if is_lookup(story, incident.truth["guilty"])]
+    blamed = [finding for finding in incident.findings() if is_lookup(finding, incident.truth["guilty"])]
     checks.check("healthy: blames no lookup", not blamed)
 
 
-def is_sync(story):
-    guilty = story["parts"][story["culprit"]] if story["culprit"] is not None else {}
+def is_sync(finding):
+    guilty = finding["parts"][finding["culprit"]] if finding["culprit"] is not None else {}
     return (guilty.get("culprit") or {}).get("name") == "sync"
 
 
@@ -176,10 +176,10 @@ def check_board(incident, checks):
     calls = incident.rows("syscalls", "log", "--comm", "sync")
     pids = {row["pid"] for row in calls if row["name"] == "syncfs"}
     checks.check("calls: each sync was recorded", pids == {row["pid"] for row in truth["syncs"]}, str(len(pids)))
-    stories = incident.stories()
-    checks.check("explain: reports sync", any(map(is_sync, stories)))
-    checks.check("explain: reports it first", stories and is_sync(stories[0]), first(stories))
-    named = "sessions/sess_" in json.dumps([story["target"] for story in stories])
+    findings = incident.findings()
+    checks.check("explain: reports sync", any(map(is_sync, findings)))
+    checks.check("explain: reports it first", findings and is_sync(findings[0]), first(findings))
+    named = "sessions/sess_" in json.dumps([finding["target"] for finding in findings])
     checks.check("explain: names a session file as the target", named)
     walk(incident, checks, slow, is_sync)
 
@@ -187,23 +187,23 @@ def check_board(incident, checks):
 def check_calm(incident, checks):
     slow = incident.slow_served()
     checks.check("healthy: no page is slow", not slow, str(len(slow)))
-    checks.check("healthy: blames no sync", not any(map(is_sync, incident.stories())))
+    checks.check("healthy: blames no sync", not any(map(is_sync, incident.findings())))
 
 
 def check_words(incident, checks):
     truth, slow = incident.truth, incident.slow_served()
     checks.check("load: texts are slow", bool(slow), f"{len(slow)} of {truth['served']}")
-    found = [f for f in incident.explained()["findings"] if f["kind"] == "temporary_files"]
+    found = [f for f in incident.explained()["observations"] if f["kind"] == "temporary_files"]
     numbers = dict(found[0]["numbers"]) if found else {}
     guilty = truth["guilty"]
     checks.check("explain: counts all files", numbers.get("files") == guilty["files"], str(numbers.get("files")))
     checks.check("explain: counts all bytes", numbers.get("bytes_written") == guilty["bytes"])
-    stories = incident.stories()
-    in_folder = [s for s in stories if guilty["folder"] in json.dumps([s["target"], s["chain"]])]
-    checks.check("explain: reports these files", bool(in_folder), first(stories))
-    checks.check("explain: reports them first", stories and stories[0] in in_folder)
+    findings = incident.findings()
+    in_folder = [s for s in findings if guilty["folder"] in json.dumps([s["target"], s["chain"]])]
+    checks.check("explain: reports these files", bool(in_folder), first(findings))
+    checks.check("explain: reports them first", findings and findings[0] in in_folder)
     disk = guilty["disk"]
-    walk(incident, checks, slow, lambda story: disk in json.dumps(story["parts"][:1]))
+    walk(incident, checks, slow, lambda finding: disk in json.dumps(finding["parts"][:1]))
 
 
 CHECKS = {

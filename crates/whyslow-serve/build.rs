@@ -8,7 +8,7 @@ use std::{env, fs};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-const NAMES: [&str; 4] = ["index.html", "app.js", "app.css", "questions.json"];
+const NAMES: [&str; 4] = ["index.html", "app.js", "app.css", "queries.json"];
 
 fn main() {
     let folder =

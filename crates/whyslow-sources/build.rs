@@ -20,8 +20,8 @@ fn main() {
             .and_then(|name| name.to_str())
             .unwrap_or_default();
         // Variants of a query for groups of hosts are selected by its grouping.
-        let is_question = file.extension().is_some_and(|ending| ending == "sql");
-        if !is_question || name.ends_with("_of_groups") {
+        let is_query = file.extension().is_some_and(|ending| ending == "sql");
+        if !is_query || name.ends_with("_of_groups") {
             continue;
         }
         println!("cargo::rerun-if-changed={}", file.display());

@@ -5,7 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use whyslow_fuzz::assert_read_again;
 use whyslow_ingest::importers::markers;
-use whyslow_ingest::importers::requests::{Asked, Form, form_of, read_bytes};
+use whyslow_ingest::importers::requests::{ReadOptions, Form, form_of, read_bytes};
 
 const FORMS: [Form; 14] = [
     Form::Load,
@@ -35,10 +35,10 @@ fuzz_target!(|bytes: &[u8]| {
     // A log format is untrusted text, too.
     let (format, log) = text.split_once('\n').unwrap_or_default();
     let written = Some(1_700_000_000_000_000_000);
-    let by_format = Asked { written, format: Some(format) };
+    let by_format = ReadOptions { written, format: Some(format) };
     let _ = read_bytes(Form::Access, log.as_bytes(), by_format);
     let form = FORMS[usize::from(*first) % FORMS.len()];
-    let options = Asked { written, format: None };
+    let options = ReadOptions { written, format: None };
     let Ok((requests, summary)) = read_bytes(form, rest, options) else {
         return;
     };

@@ -13,7 +13,7 @@ import pytest
 from conftest import cli, cli_json
 
 import whyslow
-from whyslow import program, questions
+from whyslow import program, queries
 
 FORMS_WITH_MARKS = ("table", "tree", "histogram")
 
@@ -22,7 +22,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "every" not in metafunc.fixturenames:
         return
     try:
-        known = questions.kinds()
+        known = queries.kinds()
     except whyslow.WhyslowError as error:
         metafunc.parametrize("every", [pytest.param("", marks=pytest.mark.skip(error.message))])
         return
@@ -33,7 +33,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def check(answer: whyslow.Answer, document: dict[str, Any]) -> None:
     """The answer has the content of the document, and nothing else."""
-    for key in ("question", "recording", "host", "zone", "next"):
+    for key in ("query", "recording", "host", "zone", "next"):
         assert getattr(answer, key) == document[key]
     window = document["window"]
     assert answer.window == (window["begin_ns"], window["end_ns"])
@@ -67,12 +67,12 @@ def check_both(recording: whyslow.Recording, binary: str, query: str, **flags: A
         words.append(f"--{name.replace('_', '-')}={value}")
     refused = cli(binary, *words, "--json")
     if refused.returncode:
-        with pytest.raises(whyslow.QuestionError) as caught:
-            recording.ask(query, **flags)
+        with pytest.raises(whyslow.QueryError) as caught:
+            recording.query(query, **flags)
         assert caught.value.exit_code == refused.returncode
         assert caught.value.message in refused.stderr.decode()
         return
-    check(recording.ask(query, **flags), cli_json(binary, *words))
+    check(recording.query(query, **flags), cli_json(binary, *words))
 
 
 def test_every_question_is_answered_alike(web: whyslow.Recording, binary: str, every: str) -> None:
@@ -94,7 +94,7 @@ def test_tables_have_the_types_of_the_arrow_form(
     web: whyslow.Recording, binary: str, every: str, tmp_path: Path
 ) -> None:
     output = tmp_path / "table.arrow"
-    answer = web.ask(every, window="+8s..+8.2s")
+    answer = web.query(every, window="+8s..+8.2s")
     for name, table in answer.tables.items():
         words = [*every.split(), web.path, "-w+8s..+8.2s", "--format=arrow", "--table", name]
         done = cli(binary, *words, "-o", output)
@@ -157,9 +157,9 @@ def test_flags_of_python_are_those_of_the_program(web: whyslow.Recording, binary
 def test_words_of_python_cannot_become_flags(web: whyslow.Recording, tmp_path: Path) -> None:
     output = tmp_path / "out"
     for ask, part in (
-        (lambda: web.ask(f"io stats --output={output}"), "invalid query"),
-        (lambda: web.ask("io stats -h"), "invalid query"),
-        (lambda: web.ask(""), "invalid query"),
+        (lambda: web.query(f"io stats --output={output}"), "invalid query"),
+        (lambda: web.query("io stats -h"), "invalid query"),
+        (lambda: web.query(""), "invalid query"),
         (lambda: web.io.stats(output=str(output)), "answers are tables"),
         (lambda: web.io.stats(format="csv"), "answers are tables"),
         (lambda: web.io.stats(n=4), "long name"),
@@ -169,13 +169,13 @@ def test_words_of_python_cannot_become_flags(web: whyslow.Recording, tmp_path: P
         (lambda: web.io.stats(count=3), "needs an interval"),
         (lambda: web.io.stats(interval=f"--output={output}"), "--output"),
         (lambda: web.io.stats(frobnicate=1), "--frobnicate"),
-        (lambda: web.ask("io slowest"), "slowest"),
-        (lambda: web.ask("sql"), "."),
-        (lambda: web.ask("schema"), "."),
-        (lambda: web.ask("import"), "."),
+        (lambda: web.query("io slowest"), "slowest"),
+        (lambda: web.query("sql"), "."),
+        (lambda: web.query("schema"), "."),
+        (lambda: web.query("import"), "."),
         (lambda: web.io.stats(cols="help"), "does not return tables"),
     ):
-        with pytest.raises(whyslow.QuestionError, match=part):
+        with pytest.raises(whyslow.QueryError, match=part):
             ask()
     assert not output.exists()
     # A value that looks like a flag is a value.
@@ -198,7 +198,7 @@ def test_names_that_read_as_something_else_are_recordings(
 
 
 def test_refusals_have_the_message_and_the_hint(web: whyslow.Recording) -> None:
-    with pytest.raises(whyslow.QuestionError) as caught:
+    with pytest.raises(whyslow.QueryError) as caught:
         web.io.top(window="2014-01-01 00:00..2014-01-02 00:00")
     assert caught.value.exit_code == 2
     assert "outside of the recording" in caught.value.message
@@ -214,13 +214,13 @@ def test_colours_that_a_notebook_asks_for_change_nothing(
         monkeypatch.setenv(name, "1")
     program._commands.cache_clear()
     assert "io" in web.kinds()
-    with pytest.raises(whyslow.QuestionError, match=r"^unexpected argument '--frobnicate' found\n"):
+    with pytest.raises(whyslow.QueryError, match=r"^unexpected argument '--frobnicate' found\n"):
         web.io.stats(frobnicate=1)
 
 
 def test_lost_events_are_an_error_where_that_is_asked(story: whyslow.Recording) -> None:
     assert story.io.stats().losses[0].count == 7002
-    with pytest.raises(whyslow.QuestionError, match="events were lost") as caught:
+    with pytest.raises(whyslow.QueryError, match="events were lost") as caught:
         story.io.stats(strict=True)
     assert caught.value.exit_code == 3
 
@@ -241,7 +241,7 @@ def test_a_missing_program_is_told_with_what_helps(
 ) -> None:
     monkeypatch.delenv(program.VARIABLE, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    for ask in (lambda: web.ask("io stats"), lambda: web.io, lambda: web.kinds()):
+    for ask in (lambda: web.query("io stats"), lambda: web.io, lambda: web.kinds()):
         with pytest.raises(whyslow.ProgramError, match="cargo install") as caught:
             ask()
         assert program.VARIABLE in str(caught.value)
@@ -250,13 +250,13 @@ def test_a_missing_program_is_told_with_what_helps(
     assert "table" in dir(web)
     monkeypatch.setenv(program.VARIABLE, str(tmp_path))
     with pytest.raises(whyslow.ProgramError, match="is not an executable file"):
-        web.ask("io stats")
+        web.query("io stats")
     broken = tmp_path / "broken"
     broken.write_text("#!/no/such/interpreter\n")
     broken.chmod(0o755)
     monkeypatch.setenv(program.VARIABLE, str(broken))
     with pytest.raises(whyslow.ProgramError, match="failed to start"):
-        web.ask("io stats")
+        web.query("io stats")
 
 
 def fake(folder: Path, script: str) -> str:
@@ -270,7 +270,7 @@ def test_a_kind_of_tomorrow_needs_no_change_here(
     web: whyslow.Recording, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     document = (
-        '{"schema_version":1,"question":"new-kind some-verb","recording":"r","host":null,'
+        '{"schema_version":2,"query":"new-kind some-verb","recording":"r","host":null,'
         '"zone":null,"window":null,"tables":[{"name":"t","title":"t","form":"later","columns":'
         '[{"name":"x","title":"x","measure":"later"}],"rows":[{"x":9007199254740993},{"x":null}],'
         '"facts":{}}],"losses":[],"caveats":[],"next":null,"later":1}'
@@ -296,9 +296,9 @@ def test_a_kind_of_tomorrow_needs_no_change_here(
     ("script", "error", "part"),
     [
         ("echo '{\"schema_version\": 2}'", whyslow.ProgramError, "version 2"),
-        ("echo '{'", whyslow.QuestionError, "does not return tables"),
-        ("echo '[]'", whyslow.QuestionError, "does not return tables"),
-        ("echo broken >&2; exit 1", whyslow.QuestionError, "broken"),
+        ("echo '{'", whyslow.QueryError, "does not return tables"),
+        ("echo '[]'", whyslow.QueryError, "does not return tables"),
+        ("echo broken >&2; exit 1", whyslow.QueryError, "broken"),
         ("kill -9 $$", whyslow.ProgramError, "signal 9"),
     ],
 )
@@ -312,7 +312,7 @@ def test_what_is_no_answer_is_an_error(
 ) -> None:
     monkeypatch.setenv(program.VARIABLE, fake(tmp_path, script))
     with pytest.raises(error, match=part):
-        web.ask("io stats")
+        web.query("io stats")
 
 
 def test_columns_that_fit_no_type_and_tables_of_one_name_are_kept() -> None:
@@ -325,7 +325,7 @@ def test_columns_that_fit_no_type_and_tables_of_one_name_are_kept() -> None:
         "rows": [{"x": 2**53 + 1, "y": 1}, {"x": "é", "y": 1.5}, {"x": [1], "y": None}],
         "facts": {},
     }
-    head = {"schema_version": 1, "question": "q", "recording": "r", "host": None, "zone": None}
+    head = {"schema_version": 2, "query": "q", "recording": "r", "host": None, "zone": None}
     rest = {"window": None, "losses": [], "caveats": []}
     import json
 
@@ -334,7 +334,7 @@ def test_columns_that_fit_no_type_and_tables_of_one_name_are_kept() -> None:
     assert list(answer) == ["t", "t_2"]
     assert answer["t"].column("x").to_pylist() == ["9007199254740993", "é", "[1]"]
     assert answer["t_2"].column("y").to_pylist() == [1.0, 1.5, None]
-    with pytest.raises(whyslow.QuestionError, match="tables: t, t_2"):
+    with pytest.raises(whyslow.QueryError, match="tables: t, t_2"):
         answer["u"]
 
 
@@ -342,10 +342,10 @@ def test_an_import_is_refused_as_on_the_command_line(
     make: Callable[..., Path], tmp_path: Path
 ) -> None:
     path = make("-t.wsl")
-    with pytest.raises(whyslow.QuestionError, match="already exists") as caught:
+    with pytest.raises(whyslow.QueryError, match="already exists") as caught:
         whyslow.import_trace(tmp_path / "trace.txt", output=path)
     assert caught.value.hint == "replace it: --force"
     with whyslow.import_trace(tmp_path / "trace.txt", output=path, force=True) as recording:
         assert recording.table("syscall").num_rows == 7
-    with pytest.raises(whyslow.QuestionError, match="missing"):
+    with pytest.raises(whyslow.QueryError, match="missing"):
         whyslow.import_trace("missing", output=tmp_path / "x.wsl")

@@ -26,7 +26,7 @@ def some(count: int = 10, ts: int = T0, seed: int = 1) -> list[Operations]:
 
 
 def operations(lake: fleet.Fleet) -> int:
-    return sum(row["operations"] for row in lake.ask("percentiles").rows())
+    return sum(row["operations"] for row in lake.query("percentiles").rows())
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_a_file_without_which_a_commit_is_none_is_an_error(maker: LakeMaker) -> 
     rec = maker.push(Pushed("a", some()))
     next(maker.path.glob(f"v1/rollup/*/*/a.{rec}.parquet")).unlink()
     with pytest.raises(whyslow.LakeError, match="is missing, although its commit exists") as caught:
-        opened(maker).ask("percentiles")
+        opened(maker).query("percentiles")
     assert "push the recording again, with --replace" in str(caught.value.hint)
 
 
@@ -64,7 +64,7 @@ def test_a_damaged_file_is_an_error(maker: LakeMaker, damage: str) -> None:
         flipped[10 : len(flipped) // 2] = bytes(len(flipped) // 2 - 10)
         file.write_bytes({"short": good[:-20], "flipped": bytes(flipped), "empty": b""}[damage])
         with pytest.raises(whyslow.LakeError, match="is damaged") as caught:
-            opened(maker).ask("percentiles")
+            opened(maker).query("percentiles")
         assert remedy in str(caught.value.hint)
         file.write_bytes(good)
 
@@ -81,7 +81,7 @@ def test_a_file_that_the_disk_does_not_give_is_not_damaged(
 
         monkeypatch.setattr("whyslow.fleet.reader._decoded", fail)
         with pytest.raises(whyslow.LakeError, match="failed to read") as caught:
-            lake.ask("percentiles")
+            lake.query("percentiles")
         assert "retry" in str(caught.value.hint)
 
 
@@ -114,15 +114,15 @@ def test_hosts_clusters_and_days_prune_files(maker: LakeMaker) -> None:
         ts = T0 + (number // 2) * 3 * DAY
         cluster = "prod" if number % 2 else "test"
         maker.push(Pushed(f"web-{number}", some(ts=ts), ts=ts, cluster=cluster))
-    everything = opened(maker).ask("percentiles").facts
+    everything = opened(maker).query("percentiles").facts
     # For each recording the tables recording, label, rollup and histogram.
     assert everything["files"] == 24
     assert everything["recordings_left_out"] == 0
-    one = opened(maker, hosts="web-4").ask("percentiles").facts
+    one = opened(maker, hosts="web-4").query("percentiles").facts
     assert (one["files"], one["recordings"], one["recordings_left_out"]) == (4, 1, 5)
     assert opened(maker, hosts=["web-0", "web-[12]"]).hosts == ["web-0", "web-1", "web-2"]
     assert opened(maker, cluster="pro*").hosts == ["web-1", "web-3", "web-5"]
-    early = opened(maker, window=(T0, T0 + SECOND)).ask("percentiles").facts
+    early = opened(maker, window=(T0, T0 + SECOND)).query("percentiles").facts
     assert (early["files"], early["recordings"]) == (8, 2)
     # For a window that starts later, the day before it is also examined.
     late = opened(maker, window=(T0 + 3 * DAY, T0 + 4 * DAY))
@@ -137,23 +137,23 @@ def test_kinds_prune_what_is_read_of_a_large_file(
     dur = rng.lognormal(12, 2, 400_000).astype(np.int64)
     kinds = [Operations(kind, "", ts, dur) for kind in ("block", "io")]
     maker.push(Pushed("a", [*kinds, Operations("sched", "", ts[:500], dur[:500])]))
-    whole = opened(maker).ask("percentiles", kind="sched")
+    whole = opened(maker).query("percentiles", kind="sched")
     monkeypatch.setattr("whyslow.fleet.reader._WHOLE_BYTES", 1000)
-    pruned = opened(maker).ask("percentiles", kind="sched")
+    pruned = opened(maker).query("percentiles", kind="sched")
     assert pruned.table == whole.table
     assert pruned.facts["bytes_read"] * 2 < whole.facts["bytes_read"]
     # Also if no part of a file is needed.
-    assert opened(maker).ask("percentiles", kind="dns").rows() == []
-    everything = opened(maker).ask("percentiles")
+    assert opened(maker).query("percentiles", kind="dns").rows() == []
+    everything = opened(maker).query("percentiles")
     assert everything.rows()[0]["operations"] == 400_000
 
 
 def test_a_window_counts_whole_seconds(maker: LakeMaker) -> None:
     ts = T0 + np.arange(4) * SECOND
     maker.push(Pushed("a", [Operations("io", "read", ts, np.array([10, 20, 30, 40]))]))
-    row = opened(maker, window=(T0 + SECOND + 5, T0 + 2 * SECOND + 5)).ask("percentiles").rows()
+    row = opened(maker, window=(T0 + SECOND + 5, T0 + 2 * SECOND + 5)).query("percentiles").rows()
     assert [(one["operations"], one["dur_total_ns"]) for one in row] == [(2, 50)]
-    with pytest.raises(whyslow.QuestionError, match="no recordings in the lake match"):
+    with pytest.raises(whyslow.QueryError, match="no recordings in the lake match"):
         opened(maker, window=(T0 - 2 * SECOND, T0))
 
 
@@ -170,7 +170,7 @@ def test_seconds_that_two_recordings_saw_count_once(maker: LakeMaker) -> None:
     assert operations(lake) == 10
     chosen = lake.sql("SELECT ts, recording FROM counted ORDER BY ts").rows()
     assert [row["recording"] for row in chosen] == [a] * 6 + [b] * 4
-    row = lake.ask("percentiles").rows()[0]
+    row = lake.query("percentiles").rows()[0]
     assert (row["dur_min_ns"], row["dur_p50_ns"], row["dur_max_ns"]) == (100, 104, 109)
 
 
@@ -197,7 +197,7 @@ def test_recordings_one_after_the_other_both_count_in_the_second_they_share(
     rows = lake.sql("SELECT ts, place FROM counted ORDER BY ts, place").rows()
     assert [(row["ts"] - T0) // SECOND for row in rows] == [0, 1, 1, 2]
     assert [row["place"] for row in rows] == [1, 1, 2, 1]
-    assert lake.ask("hosts").rows()[0]["covered_ns"] == 3 * SECOND
+    assert lake.query("hosts").rows()[0]["covered_ns"] == 3 * SECOND
     # Of several in one second, those that do not overlap earlier ones in the order count.
     short = SECOND // 10
     for begin in (0, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9):
@@ -220,13 +220,13 @@ def test_a_second_of_two_recordings_is_one_row_of_an_answer(maker: LakeMaker) ->
             labels = {"rack": f"r{number % 2}"}
             maker.push(Pushed(f"h{number}", one, ts=first, dur=last - first, labels=labels))
     lake = opened(maker)
-    rows = lake.ask("deviations", all=True).rows()
+    rows = lake.query("deviations", all=True).rows()
     assert len(rows) == 16
     assert all(row["operations"] == 2000 for row in rows)
-    assert lake.ask("deviations", by="rack", all=True).table.num_rows == 4
+    assert lake.query("deviations", by="rack", all=True).table.num_rows == 4
     (rate,) = (
         row
-        for row in lake.ask("rollout", label="rack", value="r1").rows()
+        for row in lake.query("rollout", label="rack", value="r1").rows()
         if row["measure"] == "rate"
     )
     assert rate["before"] == pytest.approx(1000, rel=1e-4)
@@ -236,7 +236,7 @@ def test_of_two_recordings_the_one_that_recorded_a_kind_counts(maker: LakeMaker)
     ts = T0 + np.arange(4) * SECOND
     maker.push(Pushed("a", [Operations("io", "read", ts, ts * 0 + 5)], dur=10 * SECOND))
     maker.push(Pushed("a", [Operations("block", "read", ts, ts * 0 + 7)], dur=4 * SECOND))
-    rows = opened(maker).ask("percentiles").rows()
+    rows = opened(maker).query("percentiles").rows()
     assert {row["kind"]: row["operations"] for row in rows} == {"io": 4, "block": 4}
 
 
@@ -245,10 +245,10 @@ def test_compactions_take_the_place_of_files(maker: LakeMaker) -> None:
     for number in range(6):
         host = f"web-{number}"
         keys.append((host, maker.push(Pushed(host, some(seed=number)))))
-    before = opened(maker).ask("percentiles")
+    before = opened(maker).query("percentiles")
     small = maker.compact(keys[:2], delete=True)
     maker.compact(keys[2:4])
-    after = opened(maker).ask("percentiles")
+    after = opened(maker).query("percentiles")
     assert after.table.equals(before.table)
     # Two compactions and two single recordings, and the two commits of the compactions.
     assert after.facts["files"] == 4 * 4 + 2
@@ -267,7 +267,7 @@ def test_compactions_take_the_place_of_files(maker: LakeMaker) -> None:
 def test_a_recording_in_two_places_counts_once(maker: LakeMaker) -> None:
     rec = maker.push(Pushed("a", some(), cluster="x"))
     maker.push(Pushed("a", some(), cluster="y", recording=rec))
-    answer = opened(maker).ask("percentiles")
+    answer = opened(maker).query("percentiles")
     assert sum(row["operations"] for row in answer.rows()) == 10
     assert any("more than one place" in caveat for caveat in answer.caveats)
 
@@ -286,7 +286,7 @@ def test_each_table_is_read_where_a_recording_has_it(maker: LakeMaker) -> None:
     maker.push(Pushed("a", some(), cluster="y", recording=first))
     raw(first, "a", "y")
     assert opened(maker).sql(count).rows() == [{"n": 3}]
-    with pytest.raises(whyslow.QuestionError, match="sched_slice") as caught:
+    with pytest.raises(whyslow.QueryError, match="sched_slice") as caught:
         opened(maker, hosts="b").sql(count)
     assert "--raw" in str(caught.value.hint)
     # The same with a compaction without the table.
@@ -299,14 +299,14 @@ def test_hosts_of_one_name_in_several_clusters_are_told(maker: LakeMaker) -> Non
         maker.push(Pushed("a", some(ts=T0 + number * 5 * SECOND), cluster=cluster))
         maker.push(Pushed(f"b{number}", some(), cluster=cluster))
     for name in ("hosts", "percentiles", "verdicts"):
-        answer = opened(maker).ask(name)
+        answer = opened(maker).query(name)
         (caveat,) = (caveat for caveat in answer.caveats if "clusters" in caveat)
         assert caveat.startswith("1 host names are in several clusters")
         assert caveat.endswith("(a)")
         assert "--cluster" in caveat
     assert any("clusters" in caveat for caveat in opened(maker).sql("SELECT 1 AS n").caveats)
     for how in ({"cluster": "x"}, {"hosts": "b*"}):
-        assert not any("clusters" in caveat for caveat in opened(maker, **how).ask("hosts").caveats)
+        assert not any("clusters" in caveat for caveat in opened(maker, **how).query("hosts").caveats)
 
 
 def test_no_lake_is_an_error_with_a_hint(tmp_path: Path) -> None:
@@ -331,7 +331,7 @@ def test_no_lake_is_an_error_with_a_hint(tmp_path: Path) -> None:
         with pytest.raises(whyslow.LakeError) as caught:
             fleet.open(url)
         assert caught.value.hint, url
-    with pytest.raises(whyslow.QuestionError, match="unknown engine") as caught_engine:
+    with pytest.raises(whyslow.QueryError, match="unknown engine") as caught_engine:
         fleet.open(str(tmp_path), engine="trino://x")
     assert "duckdb" in str(caught_engine.value.hint)
 
@@ -352,7 +352,7 @@ def test_objects_that_are_no_commits_are_passed_over_and_told(maker: LakeMaker) 
     folder = next(maker.path.glob("v1/_commits/dt=*/cluster=default"))
     (folder / "README.txt").write_text("hello")
     (folder / "no-ulid.json").write_text("{}")
-    answer = opened(maker).ask("hosts")
+    answer = opened(maker).query("hosts")
     assert answer.table.num_rows == 1
     assert any("2 objects among the commits" in caveat for caveat in answer.caveats)
     (folder / "@01ARZ3NDEKTSV4RRFFQ69G5FAV.json").write_text('{"recordings": [}')
@@ -364,10 +364,10 @@ def test_too_much_for_the_memory_is_an_error_with_a_hint(maker: LakeMaker) -> No
     rng = np.random.default_rng(1)
     ts = T0 + rng.integers(60 * SECOND, size=200_000)
     maker.push(Pushed("a", [Operations("io", "read", ts, rng.integers(1, 10**12, 200_000))]))
-    with pytest.raises(whyslow.QuestionError, match="invalid memory size"):
-        opened(maker, memory="much").ask("percentiles")
+    with pytest.raises(whyslow.QueryError, match="invalid memory size"):
+        opened(maker, memory="much").query("percentiles")
     with pytest.raises(whyslow.LakeError, match="exceed") as caught:
-        opened(maker, memory="1MiB").ask("percentiles")
+        opened(maker, memory="1MiB").query("percentiles")
     assert "--memory" in str(caught.value.hint)
 
 

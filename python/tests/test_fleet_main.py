@@ -38,7 +38,7 @@ def test_an_answer_is_a_stream_of_arrow_with_all_it_says(lake: Path) -> None:
     done = run(
         {
             "lake": str(lake),
-            "question": "verdicts",
+            "query": "verdicts",
             "parameters": {"limit": 5},
             "window": None,
             "hosts": ["web-*"],
@@ -52,9 +52,9 @@ def test_an_answer_is_a_stream_of_arrow_with_all_it_says(lake: Path) -> None:
     assert done.stderr == b""
     table = pa.ipc.open_stream(done.stdout).read_all()
     about = json.loads(table.schema.metadata[b"whyslow"])
-    wanted = fleet.open(str(lake), hosts="web-*").ask("verdicts", limit=5)
+    wanted = fleet.open(str(lake), hosts="web-*").query("verdicts", limit=5)
     assert table.to_pylist() == wanted.rows()
-    assert about["question"] == "verdicts"
+    assert about["query"] == "verdicts"
     assert about["columns"]["blamed_ns"] == "Duration"
     assert about["columns"]["hosts"] == "Count"
     assert about["columns"]["id"] == "Id"
@@ -88,16 +88,16 @@ def test_sql_and_progress(lake: Path) -> None:
     [
         (b"{", "not valid JSON"),
         ([1], "not a JSON object"),
-        ({"question": "hosts"}, "`lake` is missing"),
-        ({"lake": "/nowhere"}, "either `question` or `sql`"),
-        ({"lake": "/nowhere", "question": "hosts", "sql": "SELECT 1"}, "either"),
-        ({"lake": "/nowhere", "question": "hosts", "nonsense": 1}, "unknown key"),
-        ({"lake": 5, "question": "hosts"}, "wrong type"),
-        ({"lake": "/nowhere", "question": "hosts", "version": 9}, "version 9"),
-        ({"lake": "/nowhere", "question": "hosts"}, "the lake `/nowhere` does not exist"),
-        ({"lake": "ftp://x", "question": "hosts"}, "unsupported store"),
-        ({"lake": "/nowhere", "question": "hosts", "window": [5, 5]}, "is empty"),
-        ({"lake": "/nowhere", "question": "hosts", "window": [5]}, "invalid window"),
+        ({"query": "hosts"}, "`lake` is missing"),
+        ({"lake": "/nowhere"}, "either `query` or `sql`"),
+        ({"lake": "/nowhere", "query": "hosts", "sql": "SELECT 1"}, "either"),
+        ({"lake": "/nowhere", "query": "hosts", "nonsense": 1}, "unknown key"),
+        ({"lake": 5, "query": "hosts"}, "wrong type"),
+        ({"lake": "/nowhere", "query": "hosts", "version": 9}, "version 9"),
+        ({"lake": "/nowhere", "query": "hosts"}, "the lake `/nowhere` does not exist"),
+        ({"lake": "ftp://x", "query": "hosts"}, "unsupported store"),
+        ({"lake": "/nowhere", "query": "hosts", "window": [5, 5]}, "is empty"),
+        ({"lake": "/nowhere", "query": "hosts", "window": [5]}, "invalid window"),
     ],
 )
 def test_what_is_wrong_is_one_line_of_json(document: Any, message: str) -> None:
@@ -111,8 +111,8 @@ def test_what_is_wrong_is_one_line_of_json(document: Any, message: str) -> None:
 
 
 @pytest.mark.parametrize("passing", [False, True])
-def test_hints_do_not_name_a_lake_that_is_made_for_one_question(lake: Path, passing: bool) -> None:
-    request = {"lake": str(lake), "question": "hosts", "hosts": ["no-such"], "passing": passing}
+def test_hints_do_not_name_a_lake_that_is_made_for_one_query(lake: Path, passing: bool) -> None:
+    request = {"lake": str(lake), "query": "hosts", "hosts": ["no-such"], "passing": passing}
     error = json.loads(run(request).stderr)
     assert error["error"] == "no recordings in the lake match"
     assert (str(lake) in error["hint"]) != passing
@@ -120,11 +120,11 @@ def test_hints_do_not_name_a_lake_that_is_made_for_one_question(lake: Path, pass
     assert run({**request, "hosts": ["web-*"]}).returncode == 0
 
 
-def test_describe_tells_every_question() -> None:
+def test_describe_tells_every_query() -> None:
     done = run(b"", "--describe")
     described = json.loads(done.stdout)
-    assert {one["name"] for one in described["questions"]} == set(fleet.questions())
-    for one in described["questions"]:
+    assert {one["name"] for one in described["queries"]} == set(fleet.queries())
+    for one in described["queries"]:
         assert one["title"]
         assert one["columns"]
         for parameter in one["parameters"]:

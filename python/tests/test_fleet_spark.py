@@ -83,8 +83,8 @@ def test_every_question_is_asked() -> None:
 def test_both_engines_give_the_same_rows(
     spark: str, lake: str, name: str, parameters: dict[str, Any]
 ) -> None:
-    ours = fleet.open(lake).ask(name, **parameters)
-    theirs = fleet.open(lake, engine=spark).ask(name, **parameters)
+    ours = fleet.open(lake).query(name, **parameters)
+    theirs = fleet.open(lake, engine=spark).query(name, **parameters)
     assert ours.table.num_rows > 0
     assert theirs.table.schema == ours.table.schema
     for row, other in zip(ours.rows(), theirs.rows(), strict=True):
@@ -99,8 +99,8 @@ def test_windows_hosts_and_compactions_are_the_same(spark: str, lake: str) -> No
         "window": (T0 + 3 * SECOND, T0 + (SECONDS - 2) * SECOND),
         "hosts": ["web-1[01]", "web-07", "db-*"],
     }
-    ours = fleet.open(lake, **how).ask("percentiles", dimension="all")
-    theirs = fleet.open(lake, engine=spark, **how).ask("percentiles", dimension="all")
+    ours = fleet.open(lake, **how).query("percentiles", dimension="all")
+    theirs = fleet.open(lake, engine=spark, **how).query("percentiles", dimension="all")
     assert ours.facts["hosts"] == 4
     assert theirs.table.equals(ours.table)
 
@@ -123,10 +123,10 @@ def test_seconds_of_several_recordings_are_the_same(spark: str, tmp_path: Path) 
         ("rollout", {"at": T0 + SECOND}),
         ("percentiles", {"kind": "io", "op": "raed"}),
     ):
-        here, there = ours.ask(name, **how), theirs.ask(name, **how)
+        here, there = ours.query(name, **how), theirs.query(name, **how)
         assert there.table.equals(here.table)
         assert there.caveats == here.caveats
-    assert {row["q"] for row in ours.ask("rollout", at=T0 + SECOND).rows()} == {None}
+    assert {row["q"] for row in ours.query("rollout", at=T0 + SECOND).rows()} == {None}
 
 
 def test_ones_own_sql_and_values_are_the_same(spark: str, lake: str) -> None:
@@ -136,9 +136,9 @@ def test_ones_own_sql_and_values_are_the_same(spark: str, lake: str) -> None:
     )
     ours, theirs = fleet.open(lake).sql(text), fleet.open(lake, engine=spark).sql(text)
     assert ours.table.equals(theirs.table)
-    named = fleet.open(lake, engine=spark).ask("percentiles", dimension="name", key=HOSTILE)
+    named = fleet.open(lake, engine=spark).query("percentiles", dimension="name", key=HOSTILE)
     assert [row["key"] for row in named.rows()] == [HOSTILE]
-    with pytest.raises(whyslow.QuestionError, match=r"Spark rejected the statement.*nonsense"):
+    with pytest.raises(whyslow.QueryError, match=r"Spark rejected the statement.*nonsense"):
         fleet.open(lake, engine=spark).sql("SELECT nonsense FROM rollup")
 
 
@@ -146,7 +146,7 @@ def test_a_master_that_is_not_there_is_an_error_with_a_hint(lake: str, tmp_path:
     (tmp_path / "pyspark").mkdir()
     (tmp_path / "pyspark" / "__init__.py").write_text("raise ImportError('no pyspark here')")
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}/python/src"}
-    request = f'{{"lake": "{lake}", "question": "hosts", "engine": "local[1]"}}'
+    request = f'{{"lake": "{lake}", "query": "hosts", "engine": "local[1]"}}'
     done = subprocess.run(
         ["python3", "-m", "whyslow.fleet"],
         input=request.encode(),

@@ -136,8 +136,8 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 
 
 def test_a_lake_in_a_bucket_is_that_of_its_folder(server: Server, tmp_path: Path) -> None:
-    there = fleet.open(f"s3://{BUCKET}/lake").ask("percentiles")
-    here = fleet.open(str(tmp_path / "lake")).ask("percentiles")
+    there = fleet.open(f"s3://{BUCKET}/lake").query("percentiles")
+    here = fleet.open(str(tmp_path / "lake")).query("percentiles")
     assert there.table.equals(here.table)
     assert there.facts["bytes_read"] == here.facts["bytes_read"]
     assert {command for command, _ in server.requests} == {"GET", "HEAD"}
@@ -145,7 +145,7 @@ def test_a_lake_in_a_bucket_is_that_of_its_folder(server: Server, tmp_path: Path
     # Each file is read once, in one request.
     assert len(reads) == len(set(reads)) == there.facts["files"] - 1
     server.requests.clear()
-    fleet.open(f"s3://{BUCKET}/lake", hosts="web-07", window=None).ask("verdicts")
+    fleet.open(f"s3://{BUCKET}/lake", hosts="web-07", window=None).query("verdicts")
     files = {path for _, path in server.requests if ".parquet" in path}
     assert files
     assert all("web-07" in path for path in files)
@@ -167,7 +167,7 @@ def test_what_a_store_does_not_give_is_an_error_with_what_helps(
 ) -> None:
     server.fails, server.fails_for = (status, code), where
     with pytest.raises(whyslow.LakeError, match=message) as caught:
-        fleet.open(f"s3://{BUCKET}/lake").ask("percentiles")
+        fleet.open(f"s3://{BUCKET}/lake").query("percentiles")
     assert hint in str(caught.value.hint)
     assert ("AWS_ACCESS_KEY_ID" in str(caught.value.hint)) == (status == 403)
 

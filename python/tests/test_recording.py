@@ -37,7 +37,7 @@ def test_losses_are_those_of_the_program(story: whyslow.Recording, binary: str) 
     (loss,) = story.losses
     assert [vars(loss)] == cli_json(binary, "info", story.path)["losses"]
     assert (loss.kind, loss.count) == ("events", 7002)
-    assert story.ask("info").losses == story.losses
+    assert story.query("info").losses == story.losses
 
 
 def test_what_is_no_recording_says_so(tmp_path: Path) -> None:

@@ -60,6 +60,6 @@ SELECT
     p.culprit_kind, p.culprit, p.object_kind, p.object, p.blamed_ns, p.hosts, p.verdicts,
     p.operations, p.proved, p.mechanism, p.host, p.verdict, p.recording, p.id
 FROM placed AS p
-CROSS JOIN asked AS a
+CROSS JOIN parameters AS a
 WHERE p.place <= a.row_limit
 ORDER BY p.place

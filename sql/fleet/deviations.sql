@@ -104,7 +104,7 @@ placed AS (
                 j.deviation DESC, j.host, j.key, j.kind, j.op, j.test
         ) AS place
     FROM strongest AS j
-    CROSS JOIN asked AS a
+    CROSS JOIN parameters AS a
     WHERE j.place = 1 AND (j.deviates OR a.all_rows)
 )
 SELECT
@@ -115,7 +115,7 @@ SELECT
     p.worst_ts,
     c.recording
 FROM placed AS p
-CROSS JOIN asked AS a
+CROSS JOIN parameters AS a
 LEFT JOIN counted AS c
     ON c.host = p.host AND c.kind = p.kind AND c.ts = p.worst_ts AND c.place = 1
 WHERE p.place <= a.row_limit

@@ -136,7 +136,7 @@ SELECT
     CASE WHEN p.p IS NOT NULL THEN GREATEST(ROUND(p.p, 12), 1e-12) END AS p,
     p.host, p.worst_ts, c.recording
 FROM placed AS p
-CROSS JOIN asked AS a
+CROSS JOIN parameters AS a
 LEFT JOIN counted AS c
     ON c.host = p.host AND c.kind = p.kind AND c.ts = p.worst_ts AND c.place = 1
 WHERE p.place <= a.row_limit AND (p.deviates OR a.all_rows)

@@ -22,7 +22,7 @@ WITH part AS (
         MIN(o.dur_min_ns) AS dur_min_ns,
         MAX(o.dur_max_ns) AS dur_max_ns
     FROM operation AS o
-    CROSS JOIN asked AS a
+    CROSS JOIN parameters AS a
     WHERE
         o.dimension = 'all'
         AND (a.kind IS NULL OR o.kind = a.kind)
@@ -36,7 +36,7 @@ taken AS (
         h.middle_ns,
         CAST(SUM(h.count) AS BIGINT) AS operations
     FROM length AS h
-    CROSS JOIN asked AS a
+    CROSS JOIN parameters AS a
     WHERE
         h.dimension = 'all'
         AND (a.kind IS NULL OR h.kind = a.kind)
@@ -72,7 +72,7 @@ seconds AS (
         c.recording,
         COUNT(*) AS seconds
     FROM counted AS c
-    CROSS JOIN asked AS a
+    CROSS JOIN parameters AS a
     WHERE a.kind IS NULL OR c.kind = a.kind
     GROUP BY 1, 2, 3
 ),
@@ -94,7 +94,7 @@ placed AS (
         s.recording,
         ROW_NUMBER() OVER (ORDER BY p.host, p.cell) AS place
     FROM part AS p
-    CROSS JOIN asked AS a
+    CROSS JOIN parameters AS a
     LEFT JOIN ranked AS r ON r.host = p.host AND r.cell = p.cell
     LEFT JOIN source AS s ON s.host = p.host AND s.cell = p.cell AND s.place = 1
 )
@@ -102,6 +102,6 @@ SELECT
     p.host, p.ts, p.operations, p.dur_total_ns, p.dur_p50_ns, p.dur_p99_ns, p.dur_max_ns,
     p.recording
 FROM placed AS p
-CROSS JOIN asked AS a
+CROSS JOIN parameters AS a
 WHERE p.place <= a.row_limit
 ORDER BY p.place

@@ -92,7 +92,7 @@ FROM (
         ROW_NUMBER() OVER (ORDER BY host) AS place
     FROM pushed
 ) AS p
-CROSS JOIN asked AS a
+CROSS JOIN parameters AS a
 JOIN latest AS l ON l.host = p.host AND l.place = 1
 JOIN lacking AS m ON m.host = p.host
 LEFT JOIN counted_second AS s ON s.host = p.host

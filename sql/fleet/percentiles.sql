@@ -25,7 +25,7 @@
 WITH labelled AS (
     SELECT l.recording, MIN(l.value) AS value
     FROM label AS l
-    JOIN asked AS a ON a.label = l.name
+    JOIN parameters AS a ON a.label = l.name
     GROUP BY l.recording
 ),
 part AS (
@@ -46,7 +46,7 @@ part AS (
         MIN(o.dur_min_ns) AS dur_min_ns,
         MAX(o.dur_max_ns) AS dur_max_ns
     FROM operation AS o
-    CROSS JOIN asked AS a
+    CROSS JOIN parameters AS a
     LEFT JOIN labelled AS l ON l.recording = o.recording
     WHERE
         o.dimension = a.dimension
@@ -64,7 +64,7 @@ taken AS (
         CASE WHEN p.finished <= 64 THEN h.value_ns ELSE h.middle_ns END AS value_ns,
         CAST(SUM(h.count) AS BIGINT) AS operations
     FROM length AS h
-    CROSS JOIN asked AS a
+    CROSS JOIN parameters AS a
     LEFT JOIN labelled AS l ON l.recording = h.recording
     JOIN part AS p
         ON p.kind = h.kind
@@ -137,6 +137,6 @@ SELECT
     p.dur_total_ns, p.dur_min_ns, p.dur_p50_ns, p.dur_p90_ns, p.dur_p99_ns, p.dur_p999_ns,
     p.dur_max_ns
 FROM placed AS p
-CROSS JOIN asked AS a
+CROSS JOIN parameters AS a
 WHERE p.place <= a.row_limit
 ORDER BY p.place

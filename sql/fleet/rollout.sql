@@ -78,7 +78,7 @@ judged AS (
             ELSE 'cannot tell'
         END AS verdict
     FROM adjusted AS j
-    CROSS JOIN asked AS a
+    CROSS JOIN parameters AS a
 ),
 placed AS (
     SELECT
@@ -107,6 +107,6 @@ SELECT
     p.after AS hosts_after,
     CASE WHEN p.q IS NOT NULL THEN GREATEST(ROUND(p.q, 12), 1e-12) END AS q
 FROM placed AS p
-CROSS JOIN asked AS a
+CROSS JOIN parameters AS a
 WHERE p.place <= a.row_limit
 ORDER BY p.place

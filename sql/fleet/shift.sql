@@ -109,6 +109,6 @@ SELECT
     p.deviation,
     CASE WHEN p.q IS NOT NULL THEN GREATEST(ROUND(p.q, 12), 1e-12) END AS q
 FROM placed AS p
-CROSS JOIN asked AS a
+CROSS JOIN parameters AS a
 WHERE p.place <= a.row_limit AND (p.shifted OR a.all_rows)
 ORDER BY p.place

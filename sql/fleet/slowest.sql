@@ -27,7 +27,7 @@ WITH once AS (
             ORDER BY s.recording, s.id
         ) AS duplicate
     FROM slowest AS s
-    CROSS JOIN asked AS a
+    CROSS JOIN parameters AS a
     WHERE
         (a.exact_begin_ns IS NULL OR s.ts >= a.exact_begin_ns)
         AND (a.exact_end_ns IS NULL OR s.ts < a.exact_end_ns)
@@ -46,6 +46,6 @@ placed AS (
 SELECT
     p.host, p.ts, p.dur, p.kind, p.op, p.process, p.tid, p.object, p.recording, p.id
 FROM placed AS p
-CROSS JOIN asked AS a
+CROSS JOIN parameters AS a
 WHERE p.place <= a.row_limit
 ORDER BY p.place

@@ -28,7 +28,7 @@ WITH labelled AS (
         ELSE COALESCE(MIN(l.value), '(none)')
     END AS label
     FROM recording AS r
-    CROSS JOIN asked AS a
+    CROSS JOIN parameters AS a
     LEFT JOIN label AS l ON l.recording = r.recording AND l.name = a.label
     GROUP BY r.recording, r.host, a.label
 ),
@@ -83,6 +83,6 @@ SELECT
     p.label, p.mechanism, p.root, p.culprit_kind, p.hosts, p.hosts_of, p.verdicts, p.operations,
     p.high, p.medium, p.low, p.unsure, p.blamed_ns, p.host, p.verdict, p.recording, p.id
 FROM placed AS p
-CROSS JOIN asked AS a
+CROSS JOIN parameters AS a
 WHERE p.place <= a.row_limit
 ORDER BY p.place

@@ -23,7 +23,7 @@ const of = await browser();
 const pages = {};
 for (const [name, parameters, sign] of [
     ["threads", "?page=threads", "main canvas"],
-    ["home", "", ".story, main .none"],
+    ["home", "", ".finding, main .none"],
 ]) {
     const begin = performance.now();
     const { page, context } = await open(of, server, parameters, { viewport: SIZE });

@@ -70,7 +70,7 @@ async function loadFleet(from: Api): Promise<void> {
         fleet.value = (await from.json("fleet", {})) as FleetInfo;
     } catch (error) {
         // A server that rejects the request has no lake; one that does not respond is tried again.
-        if (error instanceof ApiError && error.status >= 400) fleet.value = { lake: null, questions: [] };
+        if (error instanceof ApiError && error.status >= 400) fleet.value = { lake: null, queries: [] };
     }
 }
 

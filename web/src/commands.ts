@@ -9,7 +9,7 @@ import { tabOf } from "./tabs";
 /** The command whose output the current page shows. */
 export function commandOf(): string {
     const { page, filter, window, baseline } = view.value;
-    if (page === "fleet") return fleetCommand(fleet.value?.lake ?? "LAKE", currentFleetQuery() ?? { question: "hosts" });
+    if (page === "fleet") return fleetCommand(fleet.value?.lake ?? "LAKE", currentFleetQuery() ?? { query: "hosts" });
     const name = quoted(recording.value?.name ?? "@last");
     const rest = filterWords(filter, window);
     const tab = tabOf(view.value);

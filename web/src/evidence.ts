@@ -15,7 +15,7 @@ const PAGE_OF: Readonly<Record<string, PageId>> = {
     file: "files",
     request: "requests",
     dns: "dns",
-    question: "dns",
+    query: "dns",
 };
 
 /** The page that shows evidence such as `block:5958`. */

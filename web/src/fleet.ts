@@ -23,7 +23,7 @@ export interface FleetQuery {
 
 export interface FleetInfo {
     readonly lake: string | null;
-    readonly questions: readonly FleetQuery[];
+    readonly queries: readonly FleetQuery[];
 }
 
 export type Options = Readonly<Record<string, string>>;
@@ -49,7 +49,7 @@ const FLEET_TABS: readonly FleetTab[] = [
 ];
 
 export function fleetTabs(info: FleetInfo): readonly FleetTab[] {
-    return FLEET_TABS.filter((tab) => info.questions.some((query) => query.name === tab.id));
+    return FLEET_TABS.filter((tab) => info.queries.some((query) => query.name === tab.id));
 }
 
 /** The tab named in the page URL, else the first. */
@@ -59,7 +59,7 @@ export function fleetTab(info: FleetInfo, options: Options): FleetTab | null {
 }
 
 export function queryOf(info: FleetInfo, name: string): FleetQuery | null {
-    return info.questions.find((query) => query.name === name) ?? null;
+    return info.queries.find((query) => query.name === name) ?? null;
 }
 
 /** A field of the query form. */
@@ -109,7 +109,7 @@ export function fieldsOf(query: FleetQuery): readonly Field[] {
 
 /** Request parameters of a query: those of the page's options that it knows. */
 export function parametersOf(query: FleetQuery, options: Options): Parameters {
-    const found: Record<string, string> = { question: query.name };
+    const found: Record<string, string> = { query: query.name };
     for (const [option, name] of COMMON) {
         const value = options[option]?.trim();
         if (value) found[name] = value;
@@ -123,12 +123,12 @@ export function parametersOf(query: FleetQuery, options: Options): Parameters {
 
 /** The query of the page as a command line. */
 export function fleetCommand(lake: string, parameters: Parameters): string {
-    const { question, ...rest } = parameters;
+    const { query, ...rest } = parameters;
     const words = Object.entries(rest).map(([key, value]) => {
         const flag = `--${key.replace(/_/g, "-")}`;
         return value === "true" ? flag : quoted(`${flag}=${value ?? ""}`);
     });
-    return ["whyslow", "fleet", question, ...words, "--lake", quoted(lake)].join(" ");
+    return ["whyslow", "fleet", query, ...words, "--lake", quoted(lake)].join(" ");
 }
 
 /** Clock for times of a lake: shown with their date, in UTC, since no single recording's zone applies. */

@@ -11,10 +11,10 @@ import type { Explanation } from "./types";
 export const explanation = signal<Explanation | null>(null);
 
 export const marks = computed<readonly Mark[]>(() => [
-    ...(explanation.value?.stories ?? []).map((story) => ({
-        at: sinceBegin(clock.value, story.target.begin_ns),
-        text: story.verdict,
-        kind: "story" as const,
+    ...(explanation.value?.findings ?? []).map((finding) => ({
+        at: sinceBegin(clock.value, finding.target.begin_ns),
+        text: finding.verdict,
+        kind: "finding" as const,
     })),
     ...bookmarks.value.map((one) => ({ at: one.begin, text: one.note, kind: "bookmark" as const })),
 ]);

@@ -21,7 +21,7 @@ export interface View {
     readonly filter: Filter;
     /** Window to compare with. */
     readonly baseline: Span | null;
-    /** Selected row: an id as on the command line (`op:17`), or `story:0`. */
+    /** Selected row: an id as on the command line (`op:17`), or `finding:0`. */
     readonly selected: string | null;
     /** Options of a page: tab, grouping, … */
     readonly options: Readonly<Record<string, string>>;

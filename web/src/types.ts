@@ -42,7 +42,7 @@ export interface Loss {
 }
 
 export interface Answer {
-    readonly question: string;
+    readonly query: string;
     readonly recording: string;
     readonly window: { readonly begin_ns: Exact; readonly end_ns: Exact } | null;
     readonly tables: readonly AnswerTable[];
@@ -97,7 +97,7 @@ export interface Crossing {
     readonly served_ns: number;
     readonly between_ns: number;
     readonly contradicting: number;
-    readonly says: string;
+    readonly summary: string;
 }
 
 export interface Activity {
@@ -143,7 +143,7 @@ export interface Hop {
     readonly shown_by: string | null;
 }
 
-export interface Story {
+export interface Finding {
     readonly target: {
         readonly kind: string;
         readonly id: string | null;
@@ -162,7 +162,7 @@ export interface Story {
     readonly chain: readonly Hop[];
     readonly unexplained_ns: number;
     readonly saved_at_most_ns: number;
-    readonly alternatives: readonly { readonly part: number; readonly says: string }[];
+    readonly alternatives: readonly { readonly part: number; readonly summary: string }[];
     readonly also: readonly { readonly what: string; readonly id: string | null; readonly actor: Actor; readonly dur_ns: number; readonly count: number }[];
     readonly neighbours: readonly {
         readonly actor: Actor;
@@ -177,13 +177,13 @@ export interface Story {
     readonly across?: readonly Crossing[];
 }
 
-export interface Finding {
+export interface Observation {
     readonly kind: string;
     readonly culprit: Actor;
     readonly object: Thing | null;
     readonly begin_ns: Exact;
     readonly end_ns: Exact;
-    readonly says: string;
+    readonly summary: string;
     readonly shown_by: string | null;
     readonly suggestions: readonly string[];
 }
@@ -192,9 +192,9 @@ export interface Explanation {
     readonly recording: string;
     readonly begin_ns: Exact;
     readonly end_ns: Exact;
-    readonly stories: readonly Story[];
     readonly findings: readonly Finding[];
-    readonly patterns: readonly { readonly class: string; readonly says: string; readonly hints: readonly string[] }[];
+    readonly observations: readonly Observation[];
+    readonly patterns: readonly { readonly class: string; readonly summary: string; readonly hints: readonly string[] }[];
     readonly tracer_share: number | null;
     readonly caveats: readonly string[];
     readonly cli?: string;

@@ -98,7 +98,7 @@ def periodic_job(lab: Lab, plan: Plan) -> Truth:
     job.result()
     culprit = Culprit("process", "logrotate-job", ["cpu_runqueue"], job.pid)
     culprit.objects = [Thing("cpu", str(cpu))]
-    culprit.findings = ["periodic"]
+    culprit.observations = ["periodic"]
     truth = truth_of(plan, plan.windows, culprit, victim.result(), victim.pid)
     truth.notes["period_ns"] = period
     return truth

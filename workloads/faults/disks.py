@@ -99,7 +99,7 @@ def bad_disk(lab: Lab, plan: Plan) -> Truth:
     result = victim.result()
     culprit = Culprit("device", bad.name, ["misbehaving_disk", "block_service"])
     culprit.objects = [Thing("device", bad.name)]
-    culprit.findings = ["misbehaving_disk", "one_device"]
+    culprit.observations = ["misbehaving_disk", "one_device"]
     truth = Truth(plan, faults, [culprit])
     own = undisturbed(result["spans"], faults)
     for number, span in enumerate(result["spans"]):
@@ -123,7 +123,7 @@ def fsync_neighbour(lab: Lab, plan: Plan) -> Truth:
     culprit.objects = [Thing("device", disk.name), Thing("journal", disk.name)]
     culprit.objects.append(Thing("file", str(folder / "queue")))
     culprit.near = ["jbd2/*"]
-    culprit.findings = ["fsync_neighbour"]
+    culprit.observations = ["fsync_neighbour"]
     truth = Truth(plan, faults, [culprit])
     own = undisturbed(result["spans"], faults)
     for span in result["spans"]:
@@ -169,7 +169,7 @@ def log_flood(lab: Lab, plan: Plan) -> Truth:
     culprit = Culprit("own", "webapp", ["dirty_throttle", "writeback_wait"], actor.pid)
     culprit.objects = [Thing("file", str(path)), Thing("device", disk.name)]
     culprit.near = [disk.name, "kworker/*flush*"]
-    culprit.findings = ["log_flood"]
+    culprit.observations = ["log_flood"]
     truth = Truth(plan, plan.windows, [culprit])
     own = undisturbed(result["spans"], plan.windows)
     for span in result["spans"]:

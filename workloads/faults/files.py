@@ -28,7 +28,7 @@ def temporary_files(lab: Lab, plan: Plan) -> Truth:
     mechanisms = ["temporary_files"]
     culprit = Culprit("process", "thumbnailer", mechanisms, actor.pid, result["worker"])
     culprit.objects = [Thing("file", f"{parent}/*"), Thing("any", str(parent))]
-    culprit.findings = ["temporary_files"]
+    culprit.observations = ["temporary_files"]
     truth = Truth(plan, plan.windows, [culprit])
     for span, churned in zip(result["spans"], result["churned"]):
         truth.add(result, "futex", span, [churned])

@@ -36,8 +36,8 @@ class Culprit:
     # Children count as the process itself.
     with_children: bool = False
     near: list[str] = field(default_factory=list)
-    # Kinds of findings about the whole recording that report it.
-    findings: list[str] = field(default_factory=list)
+    # Kinds of observations about the whole recording that report it.
+    observations: list[str] = field(default_factory=list)
 
 
 class Truth:

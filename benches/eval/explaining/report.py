@@ -130,7 +130,7 @@ def compared(done):
 
 
 def ablated(done):
-    done = [result for result in done if set(ABLATIONS) <= set(result["asked"])]
+    done = [result for result in done if set(ABLATIONS) <= set(result["evaluated"])]
     yield "The same recordings, imported again from their spools without some classes of events, or with a share of"
     yield f"all events lost: {len(done)} runs. Verdicts may become weaker; wrong claims must not become more frequent."
     yield ""
@@ -150,22 +150,22 @@ def ablated(done):
 
 
 def overall(done):
-    yield "`whyslow explain REC` without filters: whether any finding names a culprit, and which other findings it reports."
+    yield "`whyslow explain REC` without filters: whether any finding names a culprit, and which other observations it reports."
     yield ""
-    yield "| | fault | culprit named | high and wrong | expected findings present | other findings |"
+    yield "| | fault | culprit named | high and wrong | expected observations present | other observations |"
     yield "|---|---|---|---|---|---|"
     for name, results in by_scenario(done).items():
-        answers = [result["asked"]["whole"]["overall"] for result in results]
+        answers = [result["evaluated"]["whole"]["overall"] for result in results]
         answers = [one for one in answers if "failed" not in one]
-        named = sum(any(story["verdict"] == "right" for story in one["stories"]) for one in answers)
+        named = sum(any(finding["verdict"] == "right" for finding in one["findings"]) for one in answers)
         wrong = sum(
-            story["verdict"] == "wrong" and story["confidence"] == "high"
+            finding["verdict"] == "wrong" and finding["confidence"] == "high"
             for one in answers
-            for story in one["stories"]
+            for finding in one["findings"]
         )
         wanted = sorted({kind for one in answers for kind in one["wanted"]})
         found = sum(bool(one["found"]) for one in answers)
-        others = sorted({kind for one in answers for kind in one["findings"]} - set(wanted))
+        others = sorted({kind for one in answers for kind in one["observations"]} - set(wanted))
         expected = f"{', '.join(wanted)}: {brief(found, len(answers))}" if wanted else ""
         names = brief(named, len(answers)) if results[0]["culprits"] else ""
         yield f"| {results[0]['number']} | {name} | {names} | {wrong or ''} | {expected} | {', '.join(others)} |"

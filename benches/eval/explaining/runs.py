@@ -105,7 +105,7 @@ class Runner:
         if "skipped" not in truth:
             head["culprits"] = truth["culprits"]
             head["notes"] = truth["notes"]
-            head["asked"] = self.evaluated(folder, truth)
+            head["evaluated"] = self.evaluated(folder, truth)
         text = json.dumps(head, indent=1)
         (folder / "result.tmp").write_text(text)
         os.replace(folder / "result.tmp", done)

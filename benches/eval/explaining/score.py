@@ -15,20 +15,20 @@ def of_operation(explained, op, truth, tables):
     took_ms = (op["end_ns"] - op["begin_ns"]) / 1e6
     scored = {"call": op["call"], "took_ms": round(took_ms, 3), "truth_ms": op["true_blame_ms"]}
     scored.update(begin_ns=op["begin_ns"], end_ns=op["end_ns"], tid=op["tid"])
-    if "failed" in explained or not explained.get("stories"):
-        scored.update(verdict="silent", confidence="none", said=explained.get("failed", "no finding"))
+    if "failed" in explained or not explained.get("findings"):
+        scored.update(verdict="silent", confidence="none", said=explained.get("failed", "no observation"))
         return scored
-    story = explained["stories"][0]
-    parts = story["parts"]
-    scored["confidence"] = story["confidence"]
-    scored["said"] = story["verdict"]
+    finding = explained["findings"][0]
+    parts = finding["parts"]
+    scored["confidence"] = finding["confidence"]
+    scored["said"] = finding["verdict"]
     scored["parts"] = [brief(part) for part in parts[:4]]
-    scored["unexplained_ms"] = story["unexplained_ns"] / 1e6
-    window = story["target"]["end_ns"] - story["target"]["begin_ns"]
+    scored["unexplained_ms"] = finding["unexplained_ns"] / 1e6
+    window = finding["target"]["end_ns"] - finding["target"]["begin_ns"]
     scored["sum_error_ns"] = sum(part["dur_ns"] for part in parts) - window
     guilty = guilty_of(op, truth)
-    place = story["culprit"]
-    if place is None or story["confidence"] == "none":
+    place = finding["culprit"]
+    if place is None or finding["confidence"] == "none":
         scored["verdict"] = "silent"
     else:
         top = parts[place]
@@ -38,7 +38,7 @@ def of_operation(explained, op, truth, tables):
             scored["mechanism_said"] = top["mechanism"]
             scored["mechanism"] = bool({top["mechanism"], top["root"]} & set(guilty["mechanisms"]))
             scored["mechanism_meant"] = top["mechanism"] == guilty["mechanisms"][0]
-            scored["object"] = is_about(top, story["chain"], guilty)
+            scored["object"] = is_about(top, finding["chain"], guilty)
     if guilty:
         scored.update(blame(parts, op, truth, tables))
     return scored
@@ -157,33 +157,33 @@ def of_recording(explained, truth, tables):
     """Findings and patterns of the whole recording, without filters."""
     if "failed" in explained:
         return {"failed": explained["failed"]}
-    wanted = {kind for guilty in truth["culprits"] for kind in guilty["findings"]}
-    findings = [finding["kind"] for finding in explained["findings"]]
+    wanted = {kind for guilty in truth["culprits"] for kind in guilty["observations"]}
+    observations = [observation["kind"] for observation in explained["observations"]]
     patterns = [pattern["class"] for pattern in explained["patterns"]]
-    stories = [
+    findings = [
         {
-            "confidence": story["confidence"],
-            "said": story["verdict"],
-            "verdict": best_match(story, truth, tables),
+            "confidence": finding["confidence"],
+            "said": finding["verdict"],
+            "verdict": best_match(finding, truth, tables),
         }
-        for story in explained["stories"]
+        for finding in explained["findings"]
     ]
     return {
         "wanted": sorted(wanted),
-        "found": sorted(wanted & {*findings, *patterns}),
-        "findings": findings,
+        "found": sorted(wanted & {*observations, *patterns}),
+        "observations": observations,
         "patterns": patterns,
-        "stories": stories[:5],
+        "findings": findings[:5],
         "tracer_share": explained["tracer_share"],
     }
 
 
-def best_match(story, truth, tables):
-    """Whether a finding of the whole recording names any of the culprits."""
-    if story["culprit"] is None:
+def best_match(finding, truth, tables):
+    """Whether a observation of the whole recording names any of the culprits."""
+    if finding["culprit"] is None:
         return "silent"
-    actor = actor_of(story["parts"][story["culprit"]])
-    op = {"pid": story["target"]["actor"]["pid"], "tid": story["target"]["actor"]["tid"]}
+    actor = actor_of(finding["parts"][finding["culprit"]])
+    op = {"pid": finding["target"]["actor"]["pid"], "tid": finding["target"]["actor"]["tid"]}
     found = [verdict_of(actor, guilty, op, tables) for guilty in truth["culprits"] or [None]]
     return min(found, key=["right", "own", "near", "outside", "wrong"].index)
 

@@ -31,7 +31,7 @@ def ops_of(results, variant="whole"):
     return [
         (result, op)
         for result in results
-        for op in result.get("asked", {}).get(variant, {}).get("ops", [])
+        for op in result.get("evaluated", {}).get(variant, {}).get("ops", [])
     ]
 
 
@@ -44,7 +44,7 @@ def line(result):
     head = f"{result['number']:>4} {result['scenario']} seed {result['seed']}"
     if "skipped" in result:
         return f"{head}: skipped: {result['skipped']}"
-    ops = result["asked"]["whole"]["ops"]
+    ops = result["evaluated"]["whole"]["ops"]
     words = [
         op["verdict"] + ("" if op["confidence"] == "high" else f"/{op['confidence']}") for op in ops
     ]
@@ -136,7 +136,7 @@ def complaints(results, variants):
         yield f"the culprit was named in {named} of {len(judged)} operations"
     off = sum(op.get("sum_error_ns", 0) != 0 for op in judged)
     if off:
-        yield f"the parts of {off} findings do not add up"
+        yield f"the parts of {off} observations do not add up"
     for variant in variants:
         wrong = sure_of(results, variant)[1]
         if len(wrong) > WRONG_MAX:

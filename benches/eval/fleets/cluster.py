@@ -52,11 +52,11 @@ def run(seeds, folder):
     rows = []
     with started(folder) as (master, workers):
         ours, theirs = fleet.open(str(lake)), fleet.open(str(lake), engine=master, memory="1GiB")
-        for question, parameters in QUERIES:
-            rows.append(compared(ours, theirs, question, parameters))
+        for query, parameters in QUERIES:
+            rows.append(compared(ours, theirs, query, parameters))
         start = time.monotonic()
         # During the query: after a third of the time that it took above.
-        usual = next(row["seconds"] for row in rows if row["question"] == "deviations")
+        usual = next(row["seconds"] for row in rows if row["query"] == "deviations")
         killer = threading.Timer(usual / 3, workers[0].kill)
         killer.start()
         rows.append(compared(ours, theirs, "deviations", {"all": True}, "with a worker killed"))
@@ -70,18 +70,18 @@ def run(seeds, folder):
     return rows, ended and all(row["same"] and row["rows"] for row in rows)
 
 
-def compared(ours, theirs, question, parameters, how=""):
+def compared(ours, theirs, query, parameters, how=""):
     start = time.monotonic()
-    answer = theirs.ask(question, **parameters).table
+    answer = theirs.query(query, **parameters).table
     seconds = time.monotonic() - start
-    same = answer.equals(ours.ask(question, **parameters).table)
+    same = answer.equals(ours.query(query, **parameters).table)
     words = " ".join(f"{name}={value}" for name, value in parameters.items())
     print(
-        f"{question} {words} {how}: {answer.num_rows} rows, {'equal' if same else 'DIFFERENT'}, {seconds:.1f} s",
+        f"{query} {words} {how}: {answer.num_rows} rows, {'equal' if same else 'DIFFERENT'}, {seconds:.1f} s",
         flush=True,
     )
     return {
-        "question": question,
+        "query": query,
         "parameters": parameters,
         "how": how,
         "rows": answer.num_rows,

@@ -115,12 +115,12 @@ def of_ten_times(lake, hosts, folder):
 
 
 def measured(lake, hosts, how):
-    return [one(lake, hosts, how, question) for question in ("verdicts", "percentiles", "deviations")]
+    return [one(lake, hosts, how, query) for query in ("verdicts", "percentiles", "deviations")]
 
 
-def one(lake, size, how, question, **options):
+def one(lake, size, how, query, **options):
     """Wall time, CPU time and memory of the child process that the program starts."""
-    document = json.dumps({"lake": str(lake), "question": question, "memory": "8GiB", **options}).encode()
+    document = json.dumps({"lake": str(lake), "query": query, "memory": "8GiB", **options}).encode()
     start = time.monotonic()
     child = subprocess.Popen(
         [sys.executable, "-m", "whyslow.fleet"],
@@ -142,7 +142,7 @@ def one(lake, size, how, question, **options):
     row = {
         "hosts": size,
         "how": how,
-        "question": question,
+        "query": query,
         "wall_s": round(time.monotonic() - start, 2),
     }
     # Unknown for Spark, which runs in its own process.

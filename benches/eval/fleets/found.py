@@ -42,10 +42,10 @@ def run(arguments, seeds, folder):
 
 def detected(lake, faults, verdicts=True):
     opened = fleet.open(lake, memory="8GiB")
-    deviating = [row for row in opened.ask("deviations", limit=10_000).rows() if row["deviates"]]
-    devices = [row for row in opened.ask("deviations", by="device", limit=10_000).rows() if row["deviates"]]
-    shifted = opened.ask("shift", label="rack").rows()
-    named_by = {row["mechanism"]: row["hosts"] for row in opened.ask("verdicts").rows()}
+    deviating = [row for row in opened.query("deviations", limit=10_000).rows() if row["deviates"]]
+    devices = [row for row in opened.query("deviations", by="device", limit=10_000).rows() if row["deviates"]]
+    shifted = opened.query("shift", label="rack").rows()
+    named_by = {row["mechanism"]: row["hosts"] for row in opened.query("verdicts").rows()}
     hosts = {row["host"] for row in deviating}
     named = {(row["host"], row["key"]) for row in devices}
     of_rack = {row["since_ts"] for row in shifted if row["label"] == faults.rack}

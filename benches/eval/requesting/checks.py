@@ -58,8 +58,8 @@ class Incident:
         words = (*words, "-n", "0") if verb == "log" else words
         return self.query([kind, verb], *words)["tables"][table]["rows"]
 
-    def stories(self, *words):
-        return self.explained(*words)["stories"]
+    def findings(self, *words):
+        return self.explained(*words)["findings"]
 
     def explained(self, *words):
         return self.query(["explain"], *words)

@@ -16,7 +16,7 @@ mod made_waits;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use whyslow_analysis::{Kind, Question, Verb, ask};
+use whyslow_analysis::{Kind, Query, Verb, evaluate};
 use whyslow_model::{Symbols, Window};
 use whyslow_store::{Existing, Recording, RecordingWriter, Tables};
 
@@ -37,12 +37,12 @@ fn main() -> Result<(), AnyError> {
     let length = recording.info().end_ns - recording.info().begin_ns;
     let middle = recording.info().begin_ns + length / 2;
     let second = Window::new(middle, middle + 1_000_000_000.min(length / 10));
-    for (what, question) in questions() {
-        let windowed = Question {
+    for (what, query) in queries() {
+        let windowed = Query {
             window: Some(second),
-            ..question.clone()
+            ..query.clone()
         };
-        let (all, part) = (best(&recording, &question)?, best(&recording, &windowed)?);
+        let (all, part) = (best(&recording, &query)?, best(&recording, &windowed)?);
         println!(
             "{what:24} {:8.1} ms   window {:8.1} ms",
             millis(all),
@@ -56,49 +56,49 @@ fn millis(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }
 
-fn best(recording: &Recording, question: &Question) -> Result<Duration, AnyError> {
+fn best(recording: &Recording, query: &Query) -> Result<Duration, AnyError> {
     let mut best = Duration::MAX;
     for _ in 0..3 {
         let start = Instant::now();
-        ask(recording, question)?;
+        evaluate(recording, query)?;
         best = best.min(start.elapsed());
     }
     Ok(best)
 }
 
-fn questions() -> Vec<(&'static str, Question)> {
-    let by = |keys: &[&str], kind, verb| Question {
+fn queries() -> Vec<(&'static str, Query)> {
+    let by = |keys: &[&str], kind, verb| Query {
         by: keys.iter().map(ToString::to_string).collect(),
-        ..Question::new(kind, verb)
+        ..Query::new(kind, verb)
     };
     vec![
-        ("io stats", Question::new(Kind::Io, Verb::Stats)),
-        ("io usage", Question::new(Kind::Io, Verb::Usage)),
+        ("io stats", Query::new(Kind::Io, Verb::Stats)),
+        ("io usage", Query::new(Kind::Io, Verb::Usage)),
         (
             "io usage --by process",
             by(&["process"], Kind::Io, Verb::Usage),
         ),
-        ("io hist", Question::new(Kind::Io, Verb::Hist)),
-        ("io heat", Question::new(Kind::Io, Verb::Heat)),
-        ("io top", Question::new(Kind::Io, Verb::Top)),
-        ("io syscalls", Question::new(Kind::Io, Verb::Syscalls)),
+        ("io hist", Query::new(Kind::Io, Verb::Hist)),
+        ("io heat", Query::new(Kind::Io, Verb::Heat)),
+        ("io top", Query::new(Kind::Io, Verb::Top)),
+        ("io syscalls", Query::new(Kind::Io, Verb::Syscalls)),
         (
             "io stats --by comm,pid",
             by(&["comm", "pid"], Kind::Io, Verb::Stats),
         ),
         ("io stats --by file", by(&["file"], Kind::Io, Verb::Stats)),
         ("io usage --by file", by(&["file"], Kind::Io, Verb::Usage)),
-        ("files top", Question::new(Kind::Files, Verb::Top)),
+        ("files top", Query::new(Kind::Files, Verb::Top)),
         (
             "files top --by pattern",
             by(&["pattern"], Kind::Files, Verb::Top),
         ),
-        ("files tree", Question::new(Kind::Files, Verb::Tree)),
-        ("block stats", Question::new(Kind::Block, Verb::Stats)),
-        ("block usage", Question::new(Kind::Block, Verb::Usage)),
-        ("block hist", Question::new(Kind::Block, Verb::Hist)),
-        ("states usage", Question::new(Kind::States, Verb::Usage)),
-        ("threads list", Question::new(Kind::Threads, Verb::List)),
+        ("files tree", Query::new(Kind::Files, Verb::Tree)),
+        ("block stats", Query::new(Kind::Block, Verb::Stats)),
+        ("block usage", Query::new(Kind::Block, Verb::Usage)),
+        ("block hist", Query::new(Kind::Block, Verb::Hist)),
+        ("states usage", Query::new(Kind::States, Verb::Usage)),
+        ("threads list", Query::new(Kind::Threads, Verb::List)),
     ]
 }
 

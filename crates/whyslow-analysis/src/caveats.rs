@@ -19,7 +19,7 @@ use crate::spec::Spec;
 pub(crate) fn missing(context: &Context<'_>, spec: &Spec) -> Option<String> {
     // Either table has data about memory usage.
     let or_reclaim = spec.table.name == PAGES.table.name && context.has(RECLAIM.table.name);
-    let by_samples = context.question.verb == Verb::Timeline && context.has(STACKS.table.name);
+    let by_samples = context.query.verb == Verb::Timeline && context.has(STACKS.table.name);
     if context.has(spec.table.name) || or_reclaim || by_samples {
         return None;
     }
@@ -135,8 +135,8 @@ pub(crate) fn about(
     tables: &[AnswerTable],
 ) -> Result<Vec<String>, AnalysisError> {
     let mut caveats = context.take_notes();
-    let verb = context.question.verb;
-    let is_list = spec.kind == Kind::Threads && context.question.by.is_empty();
+    let verb = context.query.verb;
+    let is_list = spec.kind == Kind::Threads && context.query.by.is_empty();
     if is_list && !context.has(SLICES.table.name) {
         caveats.push("CPU times unavailable: no context switches recorded".into());
     }
@@ -173,16 +173,16 @@ pub(crate) fn note_sides(context: &Context<'_>, spec: &'static Spec) -> Result<(
     let Some(sides) = spec.hooks.sides else {
         return Ok(());
     };
-    let question = context.question;
+    let query = context.query;
     let name = sides.key.name();
-    let are_apart = match question.verb {
+    let are_apart = match query.verb {
         Verb::Stats | Verb::Hist | Verb::Top => {
-            question.by.is_empty() || question.by.iter().any(|by| by == name)
+            query.by.is_empty() || query.by.iter().any(|by| by == name)
         }
         Verb::Heat | Verb::Differs | Verb::Bursts => false,
         _ => true,
     };
-    let is_chosen = question.filter.values.iter().any(|one| one.key == name);
+    let is_chosen = query.filter.values.iter().any(|one| one.key == name);
     if are_apart || is_chosen {
         return Ok(());
     }
@@ -221,8 +221,8 @@ fn unfinished(spec: &Spec, tables: &[AnswerTable]) -> Option<String> {
 
 fn tracer(context: &Context<'_>, spec: &Spec) -> Option<String> {
     let names = context.names.tracer_names();
-    let concerned = spec.kind != Kind::Threads && context.question.verb != Verb::Log;
-    (concerned && !names.is_empty() && !context.question.filter.no_tracer).then(|| {
+    let concerned = spec.kind != Kind::Threads && context.query.verb != Verb::Log;
+    (concerned && !names.is_empty() && !context.query.filter.no_tracer).then(|| {
         format!(
             "the processes of the tracer are included: {} (exclude them with --no-tracer)",
             names.join(", ")
@@ -256,10 +256,10 @@ fn mapped(context: &Context<'_>) -> Result<Option<String>, AnalysisError> {
         return Ok(None);
     }
     let filter = Filter {
-        pids: context.question.filter.pids.clone(),
-        comms: context.question.filter.comms.clone(),
-        files: context.question.filter.files.clone(),
-        no_tracer: context.question.filter.no_tracer,
+        pids: context.query.filter.pids.clone(),
+        comms: context.query.filter.comms.clone(),
+        files: context.query.filter.files.clone(),
+        no_tracer: context.query.filter.no_tracer,
         ..Filter::default()
     };
     let mut pass = context.pass_of(&MAPPINGS, &[Key::Process, Key::File], &filter)?;

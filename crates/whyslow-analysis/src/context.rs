@@ -14,7 +14,7 @@ use crate::filter::Selector;
 use crate::grouping::{Grouping, Object};
 use crate::keys::Key;
 use crate::pass::{Ids, Pass};
-use crate::query::{Filter, Question};
+use crate::query::{Filter, Query};
 use crate::scan::Projection;
 use crate::spec::Spec;
 use crate::stack_choice::StackChoice;
@@ -23,7 +23,7 @@ use crate::{AnalysisError, arrange, interval};
 
 pub(crate) struct Context<'q> {
     pub(crate) tables: &'q dyn Tables,
-    pub(crate) question: &'q Question,
+    pub(crate) query: &'q Query,
     pub(crate) names: Arc<Names>,
     /// The effective window: the window clipped to the recording and to the operation of
     /// `--overlaps`.
@@ -42,14 +42,11 @@ pub(crate) struct Context<'q> {
 }
 
 impl<'q> Context<'q> {
-    pub(crate) fn new(
-        tables: &'q dyn Tables,
-        question: &'q Question,
-    ) -> Result<Self, AnalysisError> {
+    pub(crate) fn new(tables: &'q dyn Tables, query: &'q Query) -> Result<Self, AnalysisError> {
         let recording = Window::new(tables.info().begin_ns, tables.info().end_ns);
-        let mut selected = question.window;
+        let mut selected = query.window;
         let mut excluded = None;
-        if let Some((table, id)) = &question.overlaps {
+        if let Some((table, id)) = &query.overlaps {
             let (table, around) = interval::interval_of(tables, table, *id)?;
             excluded = Some((table, *id));
             selected = Some(match selected {
@@ -63,18 +60,18 @@ impl<'q> Context<'q> {
             let begin = window.begin.clamp(recording.begin, recording.end);
             Window::new(begin, window.end.clamp(begin, recording.end))
         });
-        if let Some(interval) = question.interval {
+        if let Some(interval) = query.interval {
             check_interval(interval, span)?;
         }
         let longest = span.length().max(1);
         Ok(Self {
             tables,
-            question,
+            query,
             names: Arc::new(Names::read(tables)?),
             span,
-            interval: question.interval.map(|interval| interval.min(longest)),
+            interval: query.interval.map(|interval| interval.min(longest)),
             selected,
-            stacks: StackChoice::of(tables, &question.filter)?.map(Arc::new),
+            stacks: StackChoice::of(tables, &query.filter)?.map(Arc::new),
             excluded,
             notes: RefCell::new(Vec::new()),
         })
@@ -134,7 +131,7 @@ impl<'q> Context<'q> {
     fn fork(&self) -> Self {
         Self {
             tables: self.tables,
-            question: self.question,
+            query: self.query,
             names: Arc::clone(&self.names),
             span: self.span,
             interval: self.interval,
@@ -165,7 +162,7 @@ impl<'q> Context<'q> {
 
     /// Rows of the query, grouped by `keys`, and by interval if it has one.
     pub(crate) fn pass(&self, spec: &'static Spec, keys: &[Key]) -> Result<Pass, AnalysisError> {
-        self.pass_of(spec, keys, &self.question.filter)
+        self.pass_of(spec, keys, &self.query.filter)
     }
 
     /// The same for calls with two objects, grouped by the second one.
@@ -192,7 +189,7 @@ impl<'q> Context<'q> {
         filter: &Filter,
     ) -> Result<Pass, AnalysisError> {
         let mut pass = self.pass_with_cut(spec, keys, filter)?;
-        if self.question.counts_ended {
+        if self.query.counts_ended {
             pass.selector.only_ended(spec, &mut pass.projection);
         }
         Ok(pass)
@@ -230,7 +227,7 @@ impl<'q> Context<'q> {
         let end = self.recording_end();
         let mut selector = Selector::new(spec, filter, window, (tracers, end), &mut projection)?;
         if let Some(duplicates) = spec.hooks.duplicates
-            && !(duplicates.count)(self.question, keys)
+            && !(duplicates.count)(self.query, keys)
         {
             selector.only_unknown(duplicates.column, &mut projection);
         }
@@ -286,13 +283,13 @@ impl<'q> Context<'q> {
 
     /// The column of the latency that the query measures.
     pub(crate) fn latency(&self, spec: &Spec) -> Result<&'static str, AnalysisError> {
-        let stage = self.question.filter.stage.as_deref();
+        let stage = self.query.filter.stage.as_deref();
         stage.map_or(Ok("dur"), |stage| spec.stage(stage))
     }
 
     /// Row limit of the query for a table that shows `default` rows.
     pub(crate) fn limit(&self, default: usize) -> usize {
-        match self.question.limit.unwrap_or(default) {
+        match self.query.limit.unwrap_or(default) {
             0 => usize::MAX,
             limit => limit,
         }
@@ -300,7 +297,7 @@ impl<'q> Context<'q> {
 
     /// Sorts as requested, or keeps the verb's order, and truncates to `limit` rows.
     pub(crate) fn finish(&self, table: &mut AnswerTable, limit: usize) {
-        if let Some(sort) = &self.question.sort {
+        if let Some(sort) = &self.query.sort {
             arrange::sort(table, sort);
         }
         let rows = table.rows.len();
@@ -311,7 +308,7 @@ impl<'q> Context<'q> {
     /// Adds a caveat about rows that the default limit removed from a table with `rows` rows.
     pub(crate) fn note_cut(&self, table: &AnswerTable, rows: usize) {
         let more = rows.saturating_sub(table.rows.len());
-        if more > 0 && self.question.limit.is_none() {
+        if more > 0 && self.query.limit.is_none() {
             let word = if more == 1 { "row" } else { "rows" };
             self.note(format!(
                 "{more} more {word} of `{}` not shown (-n 0 shows all)",
@@ -323,7 +320,7 @@ impl<'q> Context<'q> {
     /// The same for a table with a block of rows per interval, whose first column is its start: the
     /// limit applies to each block, unless they are sorted together.
     pub(crate) fn finish_blocks(&self, table: &mut AnswerTable, limit: usize) {
-        if self.interval.is_some() && self.question.sort.is_none() {
+        if self.interval.is_some() && self.query.sort.is_none() {
             let rows = table.rows.len();
             arrange::truncate_blocks(table, limit);
             self.note_cut(table, rows);

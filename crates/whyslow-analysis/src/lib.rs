@@ -19,7 +19,6 @@ mod interval;
 mod key;
 mod keys;
 mod kinds;
-mod looks;
 mod losses;
 mod next;
 mod objects;
@@ -40,6 +39,7 @@ mod sweep;
 mod threads;
 mod verbs;
 mod volumes;
+mod wall_samples;
 mod words;
 
 /// Which of several similar objects (devices, hosts, files …) deviates, after adjusting for its
@@ -56,8 +56,8 @@ pub mod bursts {
 /// Typed reading of tables, for other crates.
 pub mod read {
     pub use crate::fold::in_order;
-    pub use crate::looks::{Observed, WallSamples};
     pub use crate::scan::{ColumnRef, Ints, PerWord, Projection, Texts};
+    pub use crate::wall_samples::{Observed, WallSamples};
 }
 
 pub use damage::damage;
@@ -66,7 +66,7 @@ pub use host_paths::HostPaths;
 pub use interval::interval_of;
 pub use kinds::TOPICS;
 pub use pattern::{pattern_of, pool_of};
-pub use query::{Bins, DeviceRef, Filter, KeyFilter, Kind, Question, Sort, Verb, Weight};
+pub use query::{Bins, DeviceRef, Filter, KeyFilter, Kind, Query, Sort, Verb, Weight};
 pub use resolvers::{Resolver, resolvers};
 pub use spec::{Topic, View};
 pub use verbs::log::LogRow;
@@ -88,19 +88,19 @@ use verbs::devices::Detail;
 pub const LOG_ROWS_MAX: usize = 100_000;
 
 /// Runs a query on a recording.
-pub fn ask(tables: &dyn Tables, question: &Question) -> Result<Answer, AnalysisError> {
-    let context = Context::new(tables, question)?;
-    let spec = spec(question)?;
+pub fn evaluate(tables: &dyn Tables, query: &Query) -> Result<Answer, AnalysisError> {
+    let context = Context::new(tables, query)?;
+    let spec = spec(query)?;
     let mut answer = header(&context)?;
     if let Some(missing) = caveats::missing(&context, spec) {
         answer.caveats.push(missing);
         return Ok(answer);
     }
     caveats::note_sides(&context, spec)?;
-    if question.verb == Verb::Log {
+    if query.verb == Verb::Log {
         let limit = context.limit(LOG_ROWS_MAX);
         let mut whole = log_table(&context, spec, limit)?;
-        if arrange::truncate(&mut whole, limit) && question.limit.is_none() {
+        if arrange::truncate(&mut whole, limit) && query.limit.is_none() {
             context.note(format!("only the first {limit} rows are shown"));
         }
         context.finish(&mut whole, limit);
@@ -111,24 +111,24 @@ pub fn ask(tables: &dyn Tables, question: &Question) -> Result<Answer, AnalysisE
     if answer.tables.iter().all(|table| table.rows.is_empty()) {
         refuse::unknown_devices(&context)?;
     }
-    arrange::check_sort(&answer.tables, question.sort.as_ref())?;
+    arrange::check_sort(&answer.tables, query.sort.as_ref())?;
     answer
         .caveats
         .extend(caveats::about(&context, spec, &answer.tables)?);
-    answer.next = next::step(question, &answer.tables);
+    answer.next = next::step(query, &answer.tables);
     Ok(answer)
 }
 
 /// Like [`ask`], but passes rows of `log` on as they are read, one table at a time, together with
 /// the header of the answer; other answers are passed on as a whole. All rows unless the query has
 /// a limit. Returns the header.
-pub fn ask_streaming(
+pub fn evaluate_streaming(
     tables: &dyn Tables,
-    question: &Question,
+    query: &Query,
     each: &mut dyn FnMut(&Answer, AnswerTable) -> ControlFlow<()>,
 ) -> Result<Answer, AnalysisError> {
-    if question.verb != Verb::Log || question.sort.is_some() {
-        let mut answer = ask(tables, question)?;
+    if query.verb != Verb::Log || query.sort.is_some() {
+        let mut answer = evaluate(tables, query)?;
         for table in std::mem::take(&mut answer.tables) {
             if each(&answer, table).is_break() {
                 break;
@@ -136,8 +136,8 @@ pub fn ask_streaming(
         }
         return Ok(answer);
     }
-    let context = Context::new(tables, question)?;
-    let spec = spec(question)?;
+    let context = Context::new(tables, query)?;
+    let spec = spec(query)?;
     let mut answer = header(&context)?;
     if let Some(missing) = caveats::missing(&context, spec) {
         answer.caveats.push(missing);
@@ -145,7 +145,7 @@ pub fn ask_streaming(
     }
     answer.caveats.extend(caveats::about(&context, spec, &[])?);
     let limit = context.limit(0);
-    let filter = &question.filter;
+    let filter = &query.filter;
     verbs::log::stream(&context, spec, filter, limit, &mut |table| {
         each(&answer, table)
     })?;
@@ -156,12 +156,12 @@ pub fn ask_streaming(
 /// Returns the header of the answer.
 pub fn each_row(
     tables: &dyn Tables,
-    question: &Question,
+    query: &Query,
     columns: &[&'static str],
     each: &mut dyn FnMut(&LogRow<'_>) -> ControlFlow<()>,
 ) -> Result<Answer, AnalysisError> {
-    let context = Context::new(tables, question)?;
-    let spec = spec(question)?;
+    let context = Context::new(tables, query)?;
+    let spec = spec(query)?;
     let mut answer = header(&context)?;
     if let Some(missing) = caveats::missing(&context, spec) {
         answer.caveats.push(missing);
@@ -176,11 +176,11 @@ pub fn each_row(
 /// the header of the answer.
 pub fn sum_stacks<C: Counts>(
     tables: &dyn Tables,
-    question: &Question,
+    query: &Query,
     counts: &C,
 ) -> Result<(Answer, Vec<StackSum>), AnalysisError> {
-    let context = Context::new(tables, question)?;
-    let spec = spec(question)?;
+    let context = Context::new(tables, query)?;
+    let spec = spec(query)?;
     let mut answer = header(&context)?;
     if let Some(missing) = caveats::missing(&context, spec) {
         answer.caveats.push(missing);
@@ -192,9 +192,9 @@ pub fn sum_stacks<C: Counts>(
 }
 
 fn header(context: &Context<'_>) -> Result<Answer, AnalysisError> {
-    let question = context.question;
+    let query = context.query;
     Ok(Answer {
-        question: format!("{} {}", question.kind.name(), question.verb.name()),
+        query: format!("{} {}", query.kind.name(), query.verb.name()),
         window: Some((context.span.begin, context.span.end)),
         losses: losses::inside(context)?,
         caveats: damage(context.tables)?.into_iter().collect(),
@@ -209,7 +209,7 @@ fn log_table(
     limit: usize,
 ) -> Result<AnswerTable, AnalysisError> {
     let mut whole = verbs::top::row_table(spec, "log", spec.rows);
-    let filter = &context.question.filter;
+    let filter = &context.query.filter;
     verbs::log::stream(
         context,
         spec,
@@ -229,10 +229,10 @@ fn log_table(
 }
 
 /// The rows that the view shows.
-fn spec(question: &Question) -> Result<&'static Spec, AnalysisError> {
-    let topic = question.kind.topic();
-    let view = topic.views.iter().find(|view| view.verb == question.verb);
-    let (kind, verb) = (question.kind.name(), question.verb.name());
+fn spec(query: &Query) -> Result<&'static Spec, AnalysisError> {
+    let topic = query.kind.topic();
+    let view = topic.views.iter().find(|view| view.verb == query.verb);
+    let (kind, verb) = (query.kind.name(), query.verb.name());
     let view = view.ok_or_else(|| {
         let views: Vec<&str> = topic.views.iter().map(|view| view.verb.name()).collect();
         AnalysisError::query(
@@ -240,7 +240,7 @@ fn spec(question: &Question) -> Result<&'static Spec, AnalysisError> {
             format!("use one of {}", views.join(", ")),
         )
     })?;
-    if question.interval.is_some() && !view.by_time {
+    if query.interval.is_some() && !view.by_time {
         let views = topic.views.iter().filter(|view| view.by_time);
         let views: Vec<&str> = views.map(|view| view.verb.name()).collect();
         let others = match views.as_slice() {
@@ -253,15 +253,15 @@ fn spec(question: &Question) -> Result<&'static Spec, AnalysisError> {
         ));
     }
     let spec = view.spec;
-    Ok((spec.hooks.instead)(question).unwrap_or(spec))
+    Ok((spec.hooks.instead)(query).unwrap_or(spec))
 }
 
 fn answer_tables(
     context: &Context<'_>,
     spec: &'static Spec,
 ) -> Result<Vec<AnswerTable>, AnalysisError> {
-    let keys = |default: &[Key]| Key::parse_all(spec, &context.question.by, default);
-    match (context.question.kind, context.question.verb) {
+    let keys = |default: &[Key]| Key::parse_all(spec, &context.query.by, default);
+    match (context.query.kind, context.query.verb) {
         (Kind::Files, Verb::Top) => Ok(vec![verbs::files::top(context, &keys(&[Key::File])?)?]),
         (Kind::Syscalls, Verb::Stats) | (_, Verb::Syscalls) => {
             Ok(vec![verbs::syscalls::table(context, &keys(spec.group)?)?])
@@ -285,7 +285,7 @@ fn answer_tables(
         (_, Verb::Heat) => Ok(vec![verbs::heat::table(context, spec, &keys(&[])?)?]),
         (_, Verb::Tree) => Ok(vec![verbs::files::tree(context)?]),
         (_, Verb::Open) => Ok(vec![verbs::files::open(context)?]),
-        (_, Verb::List) if !context.question.by.is_empty() => {
+        (_, Verb::List) if !context.query.by.is_empty() => {
             Ok(vec![verbs::pools::table(context, &keys(&[])?)?])
         }
         (_, Verb::List) => Ok(vec![verbs::threads::table(context)?]),
@@ -318,22 +318,22 @@ fn with_resolvers(
 const THREAD_KEYS: &[Key] = &[Key::Comm, Key::Pid, Key::Tid];
 
 fn stats(context: &Context<'_>, spec: &'static Spec) -> Result<Vec<AnswerTable>, AnalysisError> {
-    let question = context.question;
-    let keys = Key::parse_all(spec, &question.by, spec.group)?;
+    let query = context.query;
+    let keys = Key::parse_all(spec, &query.by, spec.group)?;
     let table =
         |spec, name, title, keys: &[Key]| verbs::stats::table(context, spec, name, title, keys);
-    if !question.by.is_empty() {
+    if !query.by.is_empty() {
         return Ok(vec![table(spec, "stats", spec.rows, &keys)?]);
     }
     match spec.kind {
-        Kind::Block if question.interval.is_some() => Ok(vec![devices(context)?]),
+        Kind::Block if query.interval.is_some() => Ok(vec![devices(context)?]),
         Kind::Block => {
             let names = [("devices", "devices"), ("stats", "operations")];
             let mut tables = verbs::stats::tables(context, spec, names, &keys)?;
             verbs::mounted::add_column(context, &mut tables[0])?;
             Ok(tables)
         }
-        Kind::Io if context.has("block_io") && applies(spec, &BLOCK, &question.filter) => Ok(vec![
+        Kind::Io if context.has("block_io") && applies(spec, &BLOCK, &query.filter) => Ok(vec![
             table(spec, "stats", spec.rows, &keys)?,
             table(&BLOCK, "devices", "block devices", &[Key::Dev])?,
         ]),
@@ -349,12 +349,10 @@ fn devices(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
 }
 
 fn usage(context: &Context<'_>, spec: &'static Spec) -> Result<Vec<AnswerTable>, AnalysisError> {
-    let question = context.question;
-    let keys = |default: &[Key]| Key::parse_all(spec, &question.by, default);
+    let query = context.query;
+    let keys = |default: &[Key]| Key::parse_all(spec, &query.by, default);
     match spec.kind {
-        Kind::Block if question.by.is_empty() || question.by == ["dev"] => {
-            Ok(vec![devices(context)?])
-        }
+        Kind::Block if query.by.is_empty() || query.by == ["dev"] => Ok(vec![devices(context)?]),
         Kind::Block => {
             let table = verbs::stats::table(context, spec, "usage", spec.rows, &keys(&[])?)?;
             Ok(vec![table])
@@ -390,7 +388,7 @@ fn usage(context: &Context<'_>, spec: &'static Spec) -> Result<Vec<AnswerTable>,
             let table = verbs::usage::table(context, spec, ("usage", "files", &keys))?;
             Ok(vec![table])
         }
-        _ if !question.by.is_empty() => {
+        _ if !query.by.is_empty() => {
             let keys = keys(&[])?;
             let table = verbs::usage::table(context, spec, ("usage", "usage", &keys))?;
             Ok(vec![table])
@@ -400,11 +398,11 @@ fn usage(context: &Context<'_>, spec: &'static Spec) -> Result<Vec<AnswerTable>,
                 ("processes", "processes", [Key::Process].as_slice()),
                 ("files", "files", &[Key::File]),
             ];
-            let has_devices = context.has("block_io") && applies(spec, &BLOCK, &question.filter);
+            let has_devices = context.has("block_io") && applies(spec, &BLOCK, &query.filter);
             let calls = |context: &Context<'_>| verbs::usage::tables(context, spec, wanted);
             let others = |context: &Context<'_>| {
                 let devices = has_devices.then(|| devices(context)).transpose()?;
-                let interfaces = if question.filter == Filter::default() {
+                let interfaces = if query.filter == Filter::default() {
                     verbs::interfaces::table(context)?
                 } else {
                     None

@@ -2,11 +2,11 @@
 
 use whyslow_model::answer::{AnswerTable, Value};
 
-use crate::query::{Kind, Question, Verb};
+use crate::query::{Kind, Query, Verb};
 
-pub(crate) fn step(question: &Question, tables: &[AnswerTable]) -> Option<String> {
-    let kind = question.kind.name();
-    match (question.kind, question.verb) {
+pub(crate) fn step(query: &Query, tables: &[AnswerTable]) -> Option<String> {
+    let kind = query.kind.name();
+    match (query.kind, query.verb) {
         (Kind::Io | Kind::Block | Kind::States, Verb::Stats | Verb::Hist | Verb::Heat) => {
             (!tables.is_empty()).then(|| format!("whyslow {kind} top"))
         }
@@ -21,7 +21,7 @@ pub(crate) fn step(question: &Question, tables: &[AnswerTable]) -> Option<String
             Some(format!("whyslow block hist --dev {bad} --vs {good}"))
         }
         (Kind::Block, Verb::Usage) => Some("whyslow block stats".into()),
-        (Kind::Files, Verb::Top) if question.by.is_empty() => {
+        (Kind::Files, Verb::Top) if query.by.is_empty() => {
             Some("whyslow files top --by pattern".into())
         }
         _ => None,

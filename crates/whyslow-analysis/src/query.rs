@@ -302,7 +302,7 @@ pub enum Bins {
 
 /// A query: what is measured, how it is shown, and of which rows.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Question {
+pub struct Query {
     /// What is measured.
     pub kind: Kind,
     /// How it is shown.
@@ -340,7 +340,7 @@ pub struct Question {
     pub counts_ended: bool,
 }
 
-impl Question {
+impl Query {
     /// All rows of the whole recording, with defaults for everything but kind and verb.
     pub fn new(kind: Kind, verb: Verb) -> Self {
         Self {

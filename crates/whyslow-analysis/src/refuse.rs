@@ -14,7 +14,7 @@ use crate::scan::Projection;
 
 /// Rejects unknown devices in queries without results: a misspelt device looks like an idle one.
 pub(crate) fn unknown_devices(context: &Context<'_>) -> Result<(), AnalysisError> {
-    let wanted = &context.question.filter.devices;
+    let wanted = &context.query.filter.devices;
     if wanted.is_empty() {
         return Ok(());
     }

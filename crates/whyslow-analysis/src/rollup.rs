@@ -23,7 +23,7 @@ use crate::grouping::{Grouping, Object};
 use crate::keys::{Key, KeyValue};
 use crate::kinds;
 use crate::pass::Summing;
-use crate::query::{Question, Verb};
+use crate::query::{Query, Verb};
 use crate::scan::{ColumnRef, Ints};
 use crate::spec::Spec;
 use whyslow_model::histogram::{EXACT_MAX, Histogram, bucket_of};
@@ -205,8 +205,8 @@ pub fn middle_of(bucket: i32) -> Ns {
 pub fn rollup(tables: &dyn Tables) -> Result<Vec<Cell>, AnalysisError> {
     let mut cells = Vec::new();
     for entry in &entries() {
-        let question = Question::new(entry.spec.kind, Verb::Stats);
-        let context = Context::new(tables, &question)?;
+        let query = Query::new(entry.spec.kind, Verb::Stats);
+        let context = Context::new(tables, &query)?;
         if context.has(entry.spec.table.name) {
             of_kind(&context, entry, &mut cells)?;
         }

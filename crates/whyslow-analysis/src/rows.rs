@@ -207,7 +207,7 @@ impl<'s> RowReader<'s> {
     ) -> Self {
         let ends = spec.table.column("ts_end");
         Self {
-            window: context.question.window,
+            window: context.query.window,
             ts: projection.need("ts"),
             ts_end: ends.map(|_| projection.need("ts_end")),
             recorded: match spec.table.column("cut") {

@@ -5,7 +5,7 @@ use whyslow_model::answer::{AnswerColumn, Measure};
 
 use crate::AnalysisError;
 use crate::key::Key;
-use crate::query::{Filter, Kind, Question, Verb};
+use crate::query::{Filter, Kind, Query, Verb};
 
 /// A kind as a user sees it. [`crate::TOPICS`] lists all queries; the command line, its help and
 /// its manual are generated from it.
@@ -128,7 +128,7 @@ pub(crate) struct Only {
 #[derive(Clone, Copy)]
 pub(crate) struct Hooks {
     /// The kind that answers the query instead, if the query needs its rows.
-    pub(crate) instead: fn(&Question) -> Option<&'static Spec>,
+    pub(crate) instead: fn(&Query) -> Option<&'static Spec>,
     /// The kind for second objects, if they have rows of their own.
     pub(crate) second: Option<&'static Spec>,
     /// Which rows failed, for kinds without an error number.
@@ -188,7 +188,7 @@ pub(crate) struct Duplicates {
     /// The column with the id of the row that is counted instead.
     pub(crate) column: &'static str,
     /// Whether all of them count in a query that is grouped by these keys.
-    pub(crate) count: fn(&Question, &[Key]) -> bool,
+    pub(crate) count: fn(&Query, &[Key]) -> bool,
 }
 
 /// Several sides may see the same event, and the rows of all sides count.

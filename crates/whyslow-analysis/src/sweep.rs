@@ -18,7 +18,7 @@ pub(crate) struct Parts {
 
 impl Parts {
     /// The intervals of a query, or its whole window.
-    pub(crate) fn of_question(context: &Context<'_>) -> Self {
+    pub(crate) fn of_query(context: &Context<'_>) -> Self {
         let whole = context.span.length().max(1);
         Self {
             span: context.span,

@@ -16,7 +16,7 @@ const LINE_EVERY: Duration = Duration::from_millis(200);
 const JSON_EVERY: Duration = Duration::from_secs(1);
 
 /// Shows the progress of an import.
-pub struct Teller {
+pub struct ProgressReporter {
     start: Instant,
     /// The current stage and its start.
     stage: (Stage, Instant),
@@ -31,7 +31,7 @@ enum Style {
     Json,
 }
 
-impl Teller {
+impl ProgressReporter {
     /// In the style that the flags request; `auto` is silent unless standard error is a terminal.
     pub fn new(args: &TalkArgs) -> Self {
         let style = match args.progress {
@@ -50,7 +50,7 @@ impl Teller {
     }
 
     /// Shows the progress, at a limited rate.
-    pub fn tell(&mut self, progress: Progress) {
+    pub fn show(&mut self, progress: Progress) {
         let every = match self.style {
             Style::Silent => return,
             Style::Line => LINE_EVERY,

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
 
 use crate::patterns::excess::{Spent, decompose};
-use crate::report::{Actor, Excess, Part, Story};
+use crate::report::{Actor, Excess, Finding, Part};
 
 /// Maximum number of slow calls that are walked, and of others of the same kind.
 pub(crate) const WALKED: usize = 24;
@@ -14,7 +14,7 @@ type Category = (String, Actor);
 
 /// The additional time of slow calls by mechanism and culprit; only entries that make up at least a
 /// quarter of it with 97.5 % confidence.
-pub(crate) fn excess(slow: &[Story], usual: &[Story]) -> Vec<Excess> {
+pub(crate) fn excess(slow: &[Finding], usual: &[Finding]) -> Vec<Excess> {
     let mut numbers: FxHashMap<Category, u32> = FxHashMap::default();
     let mut categories: Vec<Category> = Vec::new();
     let mut number = |part: &Part| {
@@ -29,8 +29,8 @@ pub(crate) fn excess(slow: &[Story], usual: &[Story]) -> Vec<Excess> {
             categories.len() as u32 - 1
         })
     };
-    let mut spent = |story: &Story| -> Spent {
-        let parts = story.parts.iter();
+    let mut spent = |finding: &Finding| -> Spent {
+        let parts = finding.parts.iter();
         parts.map(|part| (number(part), part.dur_ns)).collect()
     };
     let slow: Vec<Spent> = slow.iter().map(&mut spent).collect();

@@ -8,6 +8,7 @@ mod blame_target;
 mod blocks;
 mod classify;
 mod detectors;
+mod finding;
 mod group_excess;
 mod holders;
 mod limits;
@@ -25,7 +26,6 @@ mod sentence;
 mod serial;
 mod slow;
 mod starved;
-mod story;
 mod tracer;
 mod versus;
 mod walk;
@@ -34,15 +34,15 @@ mod window_slice;
 
 pub use across::{OtherHost, explain_across};
 pub use detectors::template_of;
-pub use query::{Question, STORIES, explain};
+pub use query::{Query, STORIES, explain};
 pub use report::{
     Activity, Actor, ActorKind, Also, Alternative, Baseline, ClockBounds, Confidence, Crossing,
-    Difference, Excess, Finding, Grade, Group, Hop, Missing, Neighbour, Part, Pattern, Report,
-    SCHEMA, Story, Target, Thing, Versus,
+    Difference, Excess, Finding, Grade, Group, Hop, Missing, Neighbour, Observation, Part, Pattern,
+    Report, SCHEMA, Target, Thing, Versus,
 };
 pub use requests::requests_versus;
 pub use versus::Other;
-pub use why::{ALL as MECHANISMS_TOLD, Mechanism, why};
+pub use why::{ALL as DESCRIBED_MECHANISMS, Mechanism, why};
 
 /// Advice on a mechanism, and on the culprit's own mechanism if that differs.
 fn advice(mechanism: &str, root: &str) -> Vec<String> {

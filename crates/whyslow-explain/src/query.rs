@@ -14,22 +14,22 @@ use whyslow_model::tables::{RequestRow, SyscallRow, ThreadRow};
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
+use crate::finding::{Subject, finding, findings};
 use crate::group_excess;
 use crate::patterns::Class;
 use crate::ranked::ranked;
-use crate::report::{Confidence, Group, Report, SCHEMA, Story};
+use crate::report::{Confidence, Finding, Group, Report, SCHEMA};
 use crate::sampled;
 use crate::slow::{self, Programs, SlowGroup, Wanted};
 use crate::starved::{self, Starved};
-use crate::story::{Subject, stories, story};
 use crate::versus::{Other, Per, versus};
 
-/// Default number of stories.
+/// Default number of findings.
 pub const STORIES: usize = 5;
 
 /// What to explain. By default, what is slowest.
 #[derive(Debug, Clone, Default)]
-pub struct Question {
+pub struct Query {
     /// Name of the recording, as commands take it.
     pub recording: String,
     /// Time window; `None` for the whole recording, or for the focus of an excerpt.
@@ -46,7 +46,7 @@ pub struct Question {
     pub calls: Vec<String>,
     /// … and the duration from which on a call is slow.
     pub min: Option<Ns>,
-    /// Maximum number of stories; 0 for all.
+    /// Maximum number of findings; 0 for all.
     pub limit: Option<usize>,
     /// Explain requests that are known only from sockets, too.
     pub with_sockets: bool,
@@ -55,74 +55,72 @@ pub struct Question {
 /// Answers the query, with a comparison if `other` is given.
 pub fn explain(
     tables: &dyn Tables,
-    question: &Question,
+    query: &Query,
     other: Option<Other<'_>>,
 ) -> Result<Report, AnalysisError> {
     let info = tables.info();
     let mut report = Report {
         schema: SCHEMA,
-        recording: question.recording.clone(),
+        recording: query.recording.clone(),
         begin_ns: info.begin_ns,
         end_ns: info.end_ns,
-        stories: Vec::new(),
         findings: Vec::new(),
+        observations: Vec::new(),
         patterns: Vec::new(),
         tracer_share: None,
         caveats: whyslow_analysis::damage(tables)?.into_iter().collect(),
     };
     let explainer = Explainer {
         tables,
-        question,
+        query,
         other: other.as_ref(),
     };
-    if let Some((table, id)) = &question.operation
+    if let Some((table, id)) = &query.operation
         && table == RequestRow::TABLE.name
     {
-        let story = crate::requests::one(tables, *id, &question.recording)?;
-        report.stories.push(story);
-    } else if let Some((table, id)) = &question.operation {
-        report.stories.push(explainer.operation(table, *id)?);
-    } else if let (Some(window), [_, ..]) = (question.window, question.tids.as_slice()) {
-        for tid in &question.tids {
-            report.stories.extend(explainer.thread(*tid, window)?);
+        let finding = crate::requests::one(tables, *id, &query.recording)?;
+        report.findings.push(finding);
+    } else if let Some((table, id)) = &query.operation {
+        report.findings.push(explainer.operation(table, *id)?);
+    } else if let (Some(window), [_, ..]) = (query.window, query.tids.as_slice()) {
+        for tid in &query.tids {
+            report.findings.extend(explainer.thread(*tid, window)?);
         }
-    } else if !question.devices.is_empty() {
-        let (window, devices) = (question.window, &question.devices);
-        let mut found =
-            crate::detectors::devices::find(tables, window, devices, &question.recording)?;
-        found.retain(|finding| devices.contains(&finding.culprit.name));
+    } else if !query.devices.is_empty() {
+        let (window, devices) = (query.window, &query.devices);
+        let mut found = crate::detectors::devices::find(tables, window, devices, &query.recording)?;
+        found.retain(|observation| devices.contains(&observation.culprit.name));
         if found.is_empty() {
             report.caveats.push(format!(
                 "no requests to {} in this recording",
                 devices.join(", ")
             ));
         }
-        report.findings = found;
+        report.observations = found;
         return Ok(report);
     } else {
-        let is_of_all =
-            question.calls.is_empty() && question.tids.is_empty() && question.pids.is_empty();
-        let find = || crate::detectors::run(tables, question.window, &question.recording);
+        let is_of_all = query.calls.is_empty() && query.tids.is_empty() && query.pids.is_empty();
+        let find = || crate::detectors::run(tables, query.window, &query.recording);
         // Each reads all system calls once, so they run in parallel.
-        let (stories, findings) = rayon::join(|| explainer.slow(), || is_of_all.then(find));
-        report.stories = stories?;
+        let (findings, observations) = rayon::join(|| explainer.slow(), || is_of_all.then(find));
+        report.findings = findings?;
         explainer.judge(&mut report)?;
-        report.findings = findings.transpose()?.unwrap_or_default();
-        report.tracer_share = crate::tracer::share(tables, question.window)?;
+        report.observations = observations.transpose()?.unwrap_or_default();
+        report.tracer_share = crate::tracer::share(tables, query.window)?;
         if is_of_all {
-            crate::requests::add(tables, question, other.as_ref(), &mut report)?;
+            crate::requests::add(tables, query, other.as_ref(), &mut report)?;
         }
     }
-    if report.stories.is_empty() && report.findings.is_empty() {
+    if report.findings.is_empty() && report.observations.is_empty() {
         report.caveats.push(caveats::nothing_found(tables).into());
     }
-    sampled::add_programs(tables, &mut report.stories)?;
-    crate::resolvers::cite(tables, &mut report.stories)?;
+    sampled::add_programs(tables, &mut report.findings)?;
+    crate::resolvers::cite(tables, &mut report.findings)?;
     caveats::add_excerpt(tables, &mut report);
     Ok(report)
 }
 
-/// Groups of slow operations that are explained, to select the stories from.
+/// Groups of slow operations that are explained, to select the findings from.
 const CANDIDATES: usize = 16;
 /// System calls around one that its baseline is computed from.
 const COMPARED: u64 = 100_000;
@@ -133,11 +131,11 @@ const STARVED: usize = 3;
 
 struct Explainer<'a> {
     tables: &'a dyn Tables,
-    question: &'a Question,
+    query: &'a Query,
     other: Option<&'a Other<'a>>,
 }
 
-/// A system call, as its story names it.
+/// A system call, as its finding names it.
 #[derive(Debug, Clone)]
 struct Called {
     utid: i32,
@@ -150,52 +148,52 @@ struct Called {
 
 impl Explainer<'_> {
     /// Which pattern of slowness it is: for the queried calls, or else for those of the first
-    /// story.
+    /// finding.
     fn judge(&self, report: &mut Report) -> Result<(), AnalysisError> {
-        let question = self.question;
-        let mut calls = question.calls.clone();
+        let query = self.query;
+        let mut calls = query.calls.clone();
         if calls.is_empty() {
             let first = report
-                .stories
+                .findings
                 .iter()
-                .find(|story| story.target.kind == "operation");
-            let name = first.and_then(|story| story.target.what.split('(').next());
+                .find(|finding| finding.target.kind == "operation");
+            let name = first.and_then(|finding| finding.target.what.split('(').next());
             calls.extend(name.map(str::to_owned));
         }
         if calls.is_empty() {
             return Ok(());
         }
         let verdict =
-            crate::pattern_verdict::pattern(self.tables, question.window, &calls, question.min)?;
+            crate::pattern_verdict::pattern(self.tables, query.window, &calls, query.min)?;
         let Some(verdict) = verdict else {
             return Ok(());
         };
         // "Insufficient" is of interest only if these calls were queried.
-        if verdict.class != Class::Insufficient || !question.calls.is_empty() {
+        if verdict.class != Class::Insufficient || !query.calls.is_empty() {
             report.patterns.push(verdict.pattern());
         }
         Ok(())
     }
 
     fn command(&self, rest: &str) -> String {
-        format!("whyslow explain {} {rest}", self.question.recording)
+        format!("whyslow explain {} {rest}", self.query.recording)
             .trim_end()
             .to_owned()
     }
 
-    fn operation(&self, table: &str, id: i64) -> Result<Story, AnalysisError> {
+    fn operation(&self, table: &str, id: i64) -> Result<Finding, AnalysisError> {
         let (_, window) = whyslow_analysis::interval_of(self.tables, table, id)?;
         if matches!(table, "lock_wait" | "sample_gap") {
-            let recording = &self.question.recording;
-            let found = sampled::story_of(self.tables, (table, id), window, recording)?;
-            if let Some(story) = found {
-                return self.proven(story);
+            let recording = &self.query.recording;
+            let found = sampled::finding_of(self.tables, (table, id), window, recording)?;
+            if let Some(finding) = found {
+                return self.proven(finding);
             }
         }
         if table == "dns_lookup"
-            && let Some(story) = self.dns_lookup(id, window)?
+            && let Some(finding) = self.dns_lookup(id, window)?
         {
-            return Ok(story);
+            return Ok(finding);
         }
         let Some(call) = self.call(id, window)?.filter(|_| table == "syscall") else {
             return Err(AnalysisError::Query {
@@ -214,13 +212,13 @@ impl Explainer<'_> {
         let groups = slow::groups(self.tables, &wanted, elsewhere.as_ref())?;
         let group = groups.into_iter().next();
         let baseline = group.as_ref().and_then(|group| group.baseline.clone());
-        let mut story = self.called(id, &call, baseline)?;
+        let mut finding = self.called(id, &call, baseline)?;
         if let (Some(other), Some(group)) = (self.other, &group) {
             let there = self.there(other).walked(&group.usual, None)?;
-            let here = std::slice::from_ref(&story);
-            story.versus = Some(versus(here, &there, Per::Call, other));
+            let here = std::slice::from_ref(&finding);
+            finding.versus = Some(versus(here, &there, Per::Call, other));
         }
-        Ok(story)
+        Ok(finding)
     }
 
     /// Durations of system calls in the recording or window to compare with.
@@ -240,17 +238,17 @@ impl Explainer<'_> {
     fn there<'o>(&'o self, other: &'o Other<'o>) -> Explainer<'o> {
         Explainer {
             tables: other.tables,
-            question: self.question,
+            query: self.query,
             other: None,
         }
     }
 
-    /// Stories of some calls.
+    /// Findings of some calls.
     fn walked(
         &self,
         calls: &[slow::Slow],
         baseline: Option<&crate::report::Baseline>,
-    ) -> Result<Vec<Story>, AnalysisError> {
+    ) -> Result<Vec<Finding>, AnalysisError> {
         let mut subjects = Vec::new();
         for one in calls.iter().take(group_excess::WALKED) {
             let window = Window::new(one.ts, one.ts + one.dur.max(1));
@@ -258,7 +256,7 @@ impl Explainer<'_> {
                 subjects.push(self.subject(one.id, &call, baseline.cloned()));
             }
         }
-        stories(self.tables, &subjects)
+        findings(self.tables, &subjects)
     }
 
     /// The window around a call that contains enough others to compare it with.
@@ -278,8 +276,8 @@ impl Explainer<'_> {
         id: i64,
         call: &Called,
         baseline: Option<crate::report::Baseline>,
-    ) -> Result<Story, AnalysisError> {
-        story(self.tables, &self.subject(id, call, baseline))
+    ) -> Result<Finding, AnalysisError> {
+        finding(self.tables, &self.subject(id, call, baseline))
     }
 
     fn subject(
@@ -304,7 +302,7 @@ impl Explainer<'_> {
             only_waits: false,
             baseline,
             reproduce: self.command(&format!("-w op:{id}")),
-            recording: self.question.recording.clone(),
+            recording: self.query.recording.clone(),
         }
     }
 
@@ -337,7 +335,7 @@ impl Explainer<'_> {
     }
 
     /// What a thread did in a window.
-    fn thread(&self, tid: i32, window: Window) -> Result<Vec<Story>, AnalysisError> {
+    fn thread(&self, tid: i32, window: Window) -> Result<Vec<Finding>, AnalysisError> {
         let mut found = Vec::new();
         let utids = self.utids(Some(tid), None)?;
         if self.other.is_none() && !sampled::is_kernel_there(self.tables) {
@@ -347,36 +345,36 @@ impl Explainer<'_> {
             }
         }
         for utid in utids {
-            let mut story = self.stretch(utid, window, tid)?;
+            let mut finding = self.stretch(utid, window, tid)?;
             if let Some(other) = self.other {
                 let there = self.there(other);
                 let utids = if other.is_same {
                     vec![utid]
                 } else {
-                    there.namesakes(&story.target.actor.name)?
+                    there.namesakes(&finding.target.actor.name)?
                 };
                 let stretches = utids.iter().take(NAMESAKES);
-                let stretches: Vec<Story> = stretches
+                let stretches: Vec<Finding> = stretches
                     .map(|utid| there.stretch(*utid, other.range(), tid))
                     .collect::<Result<_, _>>()?;
                 if stretches.is_empty() {
-                    let (name, recording) = (&story.target.actor.name, other.recording);
-                    story.caveats.push(format!(
+                    let (name, recording) = (&finding.target.actor.name, other.recording);
+                    finding.caveats.push(format!(
                         "comparison unavailable: no thread of {recording} is named {name}"
                     ));
                 }
-                let here = std::slice::from_ref(&story);
-                story.versus = Some(versus(here, &stretches, Per::Second, other));
+                let here = std::slice::from_ref(&finding);
+                finding.versus = Some(versus(here, &stretches, Per::Second, other));
             }
-            found.push(story);
+            found.push(finding);
         }
         Ok(found)
     }
 
-    fn stretch(&self, utid: i32, window: Window, tid: i32) -> Result<Story, AnalysisError> {
+    fn stretch(&self, utid: i32, window: Window, tid: i32) -> Result<Finding, AnalysisError> {
         let info = self.tables.info();
         let (begin, end) = (window.begin.max(info.begin_ns), window.end.min(info.end_ns));
-        story(
+        finding(
             self.tables,
             &Subject {
                 utid,
@@ -389,7 +387,7 @@ impl Explainer<'_> {
                 only_waits: false,
                 baseline: None,
                 reproduce: self.command(&format!("-w {}..{} -t {tid}", window.begin, window.end)),
-                recording: self.question.recording.clone(),
+                recording: self.query.recording.clone(),
             },
         )
     }
@@ -441,66 +439,66 @@ impl Explainer<'_> {
         Ok(found)
     }
 
-    fn slow(&self) -> Result<Vec<Story>, AnalysisError> {
-        let question = self.question;
+    fn slow(&self) -> Result<Vec<Finding>, AnalysisError> {
+        let query = self.query;
         let mut utids = Vec::new();
-        for tid in &question.tids {
+        for tid in &query.tids {
             utids.extend(self.utids(Some(*tid), None)?);
         }
-        for pid in &question.pids {
+        for pid in &query.pids {
             utids.extend(self.utids(None, Some(*pid))?);
         }
         let wanted = Wanted {
-            calls: question.calls.clone(),
-            min: question.min,
-            window: question.window,
+            calls: query.calls.clone(),
+            min: query.min,
+            window: query.window,
             utids,
             near: None,
         };
-        let elsewhere = self.elsewhere(&question.calls)?;
+        let elsewhere = self.elsewhere(&query.calls)?;
         let groups = slow::groups(self.tables, &wanted, elsewhere.as_ref())?;
-        let limit = match question.limit.unwrap_or(STORIES) {
+        let limit = match query.limit.unwrap_or(STORIES) {
             0 => usize::MAX,
             limit => limit,
         };
-        let mut stories = Vec::new();
+        let mut findings = Vec::new();
         // A comparison walks many calls of each group.
-        let is_compared = self.other.is_some() || !question.calls.is_empty();
+        let is_compared = self.other.is_some() || !query.calls.is_empty();
         let candidates = if is_compared { 0 } else { CANDIDATES };
         for group in groups.iter().take(limit.max(candidates)) {
-            stories.extend(self.of_group(group)?);
+            findings.extend(self.of_group(group)?);
         }
-        if question.calls.is_empty() {
-            let starved = self.starved(&stories)?;
-            stories.extend(starved);
-            stories.extend(self.dns_lookups(&wanted.utids)?);
-            stories.extend(self.dns_queries(&wanted.utids)?);
-            stories.extend(self.sampled(&wanted.utids)?);
-            stories = ranked(stories);
+        if query.calls.is_empty() {
+            let starved = self.starved(&findings)?;
+            findings.extend(starved);
+            findings.extend(self.dns_lookups(&wanted.utids)?);
+            findings.extend(self.dns_queries(&wanted.utids)?);
+            findings.extend(self.sampled(&wanted.utids)?);
+            findings = ranked(findings);
         } else if self.other.is_none() && !sampled::is_kernel_there(self.tables) {
-            stories.extend(self.sampled(&wanted.utids)?);
+            findings.extend(self.sampled(&wanted.utids)?);
         }
-        stories.truncate(limit);
-        Ok(stories)
+        findings.truncate(limit);
+        Ok(findings)
     }
 
     /// What slow calls of a group spend more time on than others.
-    fn compare(&self, group: &SlowGroup, story: &mut Story) -> Result<(), AnalysisError> {
+    fn compare(&self, group: &SlowGroup, finding: &mut Finding) -> Result<(), AnalysisError> {
         let slow = self.walked(&group.longest, group.baseline.as_ref())?;
         let usual = match self.other {
             Some(other) => self.there(other).walked(&group.usual, None)?,
             None => self.walked(&group.usual, group.baseline.as_ref())?,
         };
         if let Some(other) = self.other {
-            story.versus = Some(versus(&slow, &usual, Per::Call, other));
+            finding.versus = Some(versus(&slow, &usual, Per::Call, other));
             if group.elsewhere == Some(0) {
                 let (call, comm, recording) = (&group.call, &group.comm, other.recording);
-                story.caveats.push(format!(
+                finding.caveats.push(format!(
                     "comparison unavailable: {recording} has no {call} by {comm}"
                 ));
             }
         }
-        if let Some(of_group) = &mut story.group
+        if let Some(of_group) = &mut finding.group
             && slow.len() > 1
         {
             of_group.walked = slow.len() as u64;
@@ -511,27 +509,27 @@ impl Explainer<'_> {
     }
 
     /// Threads that could not run, or waited for memory.
-    fn starved(&self, known: &[Story]) -> Result<Vec<Story>, AnalysisError> {
-        let question = self.question;
-        // If slow calls explain most of a thread's waits, it already has a story.
+    fn starved(&self, known: &[Finding]) -> Result<Vec<Finding>, AnalysisError> {
+        let query = self.query;
+        // If slow calls explain most of a thread's waits, it already has a finding.
         let is_known = |thread: &Starved| {
             let of_thread = known
                 .iter()
-                .filter(|story| story.target.actor.tid == Some(thread.tid));
-            let groups = of_thread.filter_map(|story| story.group.as_ref());
+                .filter(|finding| finding.target.actor.tid == Some(thread.tid));
+            let groups = of_thread.filter_map(|finding| finding.group.as_ref());
             groups.map(|group| group.dur_ns_total).sum::<Ns>() * 2 >= thread.total
         };
-        let found = starved::threads(self.tables, question.window)?;
+        let found = starved::threads(self.tables, query.window)?;
         let is_wanted =
-            |thread: &&Starved| question.tids.is_empty() || question.tids.contains(&thread.tid);
-        let mut stories = Vec::new();
+            |thread: &&Starved| query.tids.is_empty() || query.tids.contains(&thread.tid);
+        let mut findings = Vec::new();
         let wanted = found
             .iter()
             .filter(is_wanted)
             .filter(|thread| !is_known(thread));
         for thread in wanted.take(STARVED) {
             let (begin, end, tid) = (thread.begin, thread.end, thread.tid);
-            let mut story = story(
+            let mut finding = finding(
                 self.tables,
                 &Subject {
                     utid: thread.utid,
@@ -552,10 +550,10 @@ impl Explainer<'_> {
                         "-w {} -t {tid}",
                         crate::sentence::window(begin, end)
                     )),
-                    recording: question.recording.clone(),
+                    recording: query.recording.clone(),
                 },
             )?;
-            story.group = Some(Group {
+            finding.group = Some(Group {
                 operation: "waits for CPU or memory".into(),
                 count: thread.waits,
                 dur_ns_total: thread.total,
@@ -565,22 +563,22 @@ impl Explainer<'_> {
                 excess: Vec::new(),
             });
             // On a busy machine all threads wait for each other: only one that stands out is a
-            // story.
-            if story.confidence >= Confidence::Medium {
-                stories.push(story);
+            // finding.
+            if finding.confidence >= Confidence::Medium {
+                findings.push(finding);
             }
         }
-        Ok(stories)
+        Ok(findings)
     }
 
-    fn of_group(&self, group: &SlowGroup) -> Result<Option<Story>, AnalysisError> {
+    fn of_group(&self, group: &SlowGroup) -> Result<Option<Finding>, AnalysisError> {
         let longest = group.longest[0];
         let window = Window::new(longest.ts, longest.ts + longest.dur.max(1));
         let Some(call) = self.call(longest.id, window)? else {
             return Ok(None);
         };
-        let mut story = self.called(longest.id, &call, group.baseline.clone())?;
-        story.group = Some(Group {
+        let mut finding = self.called(longest.id, &call, group.baseline.clone())?;
+        finding.group = Some(Group {
             operation: format!("{} by {}", group.call, group.comm),
             count: group.count,
             dur_ns_total: group.total,
@@ -589,9 +587,9 @@ impl Explainer<'_> {
             compared: 0,
             excess: Vec::new(),
         });
-        if !self.question.calls.is_empty() || self.other.is_some() {
-            self.compare(group, &mut story)?;
+        if !self.query.calls.is_empty() || self.other.is_some() {
+            self.compare(group, &mut finding)?;
         }
-        Ok(Some(story))
+        Ok(Some(finding))
     }
 }

@@ -1,43 +1,43 @@
-//! Which stories are reported, and which are merged into others.
+//! Which findings are reported, and which are merged into others.
 
 use whyslow_model::Ns;
 use whyslow_model::sort::IndexSort;
 
-use crate::report::{ActorKind, Also, Confidence, Story};
+use crate::report::{ActorKind, Also, Confidence, Finding};
 
-/// Minimum time of a story, as a share of the time of the largest one.
+/// Minimum time of a finding, as a share of the time of the largest one.
 const WORTH_MIN: f64 = 0.02;
 
-/// Orders stories, those with a culprit first, and keeps one for each culprit. A story of its
+/// Orders findings, those with a culprit first, and keeps one for each culprit. A finding of its
 /// effect on another thread takes precedence over one of its own slow operation, as both have the
 /// same cause.
-pub(crate) fn ranked(stories: Vec<Story>) -> Vec<Story> {
-    let weight = |story: &Story| {
+pub(crate) fn ranked(findings: Vec<Finding>) -> Vec<Finding> {
+    let weight = |finding: &Finding| {
         let (part, excess) = (
-            story.culprit.map(|place| &story.parts[place]),
-            excess(story),
+            finding.culprit.map(|place| &finding.parts[place]),
+            excess(finding),
         );
         let is_other = part.is_some_and(|part| part.culprit.kind != ActorKind::Own);
-        let confidence = match story.confidence {
+        let confidence = match finding.confidence {
             Confidence::High | Confidence::Medium => 2,
             Confidence::Low => 1,
             Confidence::None => 0,
         };
         (confidence > 0 && is_other, confidence, excess)
     };
-    let mut stories = stories;
-    stories.index_sort_by_key(|story| std::cmp::Reverse(weight(story)));
-    let most = stories.iter().map(excess).max().unwrap_or(0);
-    stories.retain(|story| excess(story) as f64 >= WORTH_MIN * most as f64);
-    // Stories without a culprit are reported only if there are no others.
-    if stories.iter().any(|story| story.culprit.is_some()) {
-        stories.retain(|story| story.culprit.is_some());
+    let mut findings = findings;
+    findings.index_sort_by_key(|finding| std::cmp::Reverse(weight(finding)));
+    let most = findings.iter().map(excess).max().unwrap_or(0);
+    findings.retain(|finding| excess(finding) as f64 >= WORTH_MIN * most as f64);
+    // Findings without a culprit are reported only if there are no others.
+    if findings.iter().any(|finding| finding.culprit.is_some()) {
+        findings.retain(|finding| finding.culprit.is_some());
     }
-    let mut kept: Vec<Story> = Vec::new();
-    for story in stories {
-        let part = story.culprit.map(|place| &story.parts[place]);
+    let mut kept: Vec<Finding> = Vec::new();
+    for finding in findings {
+        let part = finding.culprit.map(|place| &finding.parts[place]);
         let culprit = part.map(|part| match part.culprit.kind {
-            ActorKind::Own => (&story.target.actor, part),
+            ActorKind::Own => (&finding.target.actor, part),
             _ => (&part.culprit, part),
         });
         let same = culprit.and_then(|(actor, _)| {
@@ -50,47 +50,48 @@ pub(crate) fn ranked(stories: Vec<Story>) -> Vec<Story> {
         });
         match same {
             // The longest operation delayed by another thread represents all.
-            Some(other) if length(&story) > length(other) && of_other(&story) => {
-                let (also, mut before) = (std::mem::take(&mut other.also), story);
+            Some(other) if length(&finding) > length(other) && of_other(&finding) => {
+                let (also, mut before) = (std::mem::take(&mut other.also), finding);
                 std::mem::swap(other, &mut before);
                 other.also = also;
                 other.also.insert(0, also_of(before));
             }
-            Some(other) => other.also.push(also_of(story)),
-            None => kept.push(story),
+            Some(other) => other.also.push(also_of(finding)),
+            None => kept.push(finding),
         }
     }
     kept
 }
 
-fn also_of(story: Story) -> Also {
+fn also_of(finding: Finding) -> Also {
     Also {
-        dur_ns: length(&story),
-        count: story.group.map_or(1, |group| group.count),
-        what: story.target.what,
-        id: story.target.id,
-        actor: story.target.actor,
+        dur_ns: length(&finding),
+        count: finding.group.map_or(1, |group| group.count),
+        what: finding.target.what,
+        id: finding.target.id,
+        actor: finding.target.actor,
     }
 }
 
-fn length(story: &Story) -> Ns {
-    story.target.end_ns - story.target.begin_ns
+fn length(finding: &Finding) -> Ns {
+    finding.target.end_ns - finding.target.begin_ns
 }
 
 /// Whether another thread is the culprit of a slow operation.
-fn of_other(story: &Story) -> bool {
-    let part = story.culprit.map(|place| &story.parts[place]);
-    story.target.kind == "operation" && part.is_some_and(|part| part.culprit.kind != ActorKind::Own)
+fn of_other(finding: &Finding) -> bool {
+    let part = finding.culprit.map(|place| &finding.parts[place]);
+    finding.target.kind == "operation"
+        && part.is_some_and(|part| part.culprit.kind != ActorKind::Own)
 }
 
-/// Time beyond the usual of all operations that a story represents.
-fn excess(story: &Story) -> Ns {
-    let usual = story
+/// Time beyond the usual of all operations that a finding represents.
+fn excess(finding: &Finding) -> Ns {
+    let usual = finding
         .baseline
         .as_ref()
         .map_or(0, |baseline| baseline.median_ns);
-    match &story.group {
+    match &finding.group {
         Some(group) => group.dur_ns_total - usual * group.count as Ns,
-        None => story.target.end_ns - story.target.begin_ns - usual,
+        None => finding.target.end_ns - finding.target.begin_ns - usual,
     }
 }

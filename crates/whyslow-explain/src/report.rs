@@ -8,7 +8,7 @@ use serde::Serialize;
 use whyslow_model::Ns;
 
 /// Value of [`Report::schema`]; the version changes when fields are removed or changed.
-pub const SCHEMA: &str = "whyslow.explain.v1";
+pub const SCHEMA: &str = "whyslow.explain.v2";
 
 /// What a claim rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -38,12 +38,12 @@ impl Grade {
 pub enum Confidence {
     /// No culprit dominates.
     None,
-    /// A culprit is named with [`Story::score`] of at least 0.3, or because it overlaps with most
+    /// A culprit is named with [`Finding::score`] of at least 0.3, or because it overlaps with most
     /// of the time.
     Low,
-    /// [`Story::score`] is at least 0.5.
+    /// [`Finding::score`] is at least 0.5.
     Medium,
-    /// [`Story::score`] is at least 0.75.
+    /// [`Finding::score`] is at least 0.75.
     High,
 }
 
@@ -217,7 +217,7 @@ pub struct Alternative {
     /// Index of the part.
     pub part: usize,
     /// The explanation as a sentence.
-    pub says: String,
+    pub summary: String,
 }
 
 /// An actor that was busy at the same time; the overlap alone does not make it a cause.
@@ -233,7 +233,7 @@ pub struct Neighbour {
     pub cpu_ns: Option<Ns>,
 }
 
-/// Slow operations that one story represents.
+/// Slow operations that one finding represents.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Group {
     /// What the operations have in common.
@@ -324,7 +324,7 @@ pub struct Also {
 
 /// A known pattern of behaviour: short-lived temporary files, a flooded log, …
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Finding {
+pub struct Observation {
     /// temporary_files, log_flood, fsync_neighbour, metadata_storm, old_data, misbehaving_disk,
     /// device_busy, slow_lookup, request_flood, error_burst, …
     pub kind: String,
@@ -336,8 +336,8 @@ pub struct Finding {
     pub begin_ns: Ns,
     /// Last time at which it was seen.
     pub end_ns: Ns,
-    /// The finding as a sentence.
-    pub says: String,
+    /// The observation as a sentence.
+    pub summary: String,
     /// Name and value; the name has the unit.
     pub numbers: Vec<(String, f64)>,
     /// Rows that support it, as ids for other commands: `op:17`, `block:5`, …
@@ -354,7 +354,7 @@ pub struct Pattern {
     /// heavy_load, shifted, one_device, one_operation, periodic, rare_contention, insufficient.
     pub class: String,
     /// The conclusion as a sentence.
-    pub says: String,
+    pub summary: String,
     /// Test, whether it fired, and its numbers as a sentence.
     pub tests: Vec<(String, bool, String)>,
     /// Known constants near the durations: hints, never verdicts.
@@ -407,7 +407,7 @@ pub struct Crossing {
     /// followed.
     pub contradicting: u64,
     /// The crossing as a sentence.
-    pub says: String,
+    pub summary: String,
 }
 
 /// A wait for a reply from another host, which this recording cannot follow.
@@ -429,21 +429,21 @@ pub(crate) enum Waiter {
     Request(i64),
 }
 
-/// What is needed to rewrite a story when its waits for other hosts are followed.
+/// What is needed to rewrite a finding when its waits for other hosts are followed.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Remote {
     pub(crate) waits: Vec<RemoteWait>,
     /// Start of the verdict: what took how long.
     pub(crate) head: String,
     /// The verdict.
-    pub(crate) says: String,
+    pub(crate) summary: String,
     /// The duration is usual for such operations.
     pub(crate) is_usual: bool,
 }
 
 /// Why one operation, or a group of them, was slow.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Story {
+pub struct Finding {
     /// What was explained.
     pub target: Target,
     /// Operations that it represents; null for a single one.
@@ -480,7 +480,7 @@ pub struct Story {
     pub suggestions: Vec<String>,
     /// What a reader must know: losses, missing events, limits.
     pub caveats: Vec<String>,
-    /// The command that reproduces this story.
+    /// The command that reproduces this finding.
     pub reproduce: String,
     /// Requests to other hosts that it waited for, if recordings of such hosts were given.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -501,9 +501,9 @@ pub struct Report {
     /// End of that window.
     pub end_ns: Ns,
     /// Explanations of single operations and of groups.
-    pub stories: Vec<Story>,
-    /// Known patterns of behaviour, independent of any operation.
     pub findings: Vec<Finding>,
+    /// Known patterns of behaviour, independent of any operation.
+    pub observations: Vec<Observation>,
     /// Patterns of slowness over many operations.
     pub patterns: Vec<Pattern>,
     /// CPU time share of the recorder or tracer itself, 0–1; null if it is not known.

@@ -1,22 +1,22 @@
-//! Timeout and attempts of the resolver, added to stories that blame a name server.
+//! Timeout and attempts of the resolver, added to findings that blame a name server.
 
 use std::collections::BTreeSet;
 
 use whyslow_analysis::{AnalysisError, resolvers};
 use whyslow_store::Tables;
 
-use crate::report::{ActorKind, Story};
+use crate::report::{ActorKind, Finding};
 
 /// Adds the settings of the resolv.conf files that list the name server.
-pub(crate) fn cite(tables: &dyn Tables, stories: &mut [Story]) -> Result<(), AnalysisError> {
-    let blames_one = |story: &&mut Story| server(story).is_some();
-    let mut stories: Vec<&mut Story> = stories.iter_mut().filter(blames_one).collect();
-    if stories.is_empty() {
+pub(crate) fn cite(tables: &dyn Tables, findings: &mut [Finding]) -> Result<(), AnalysisError> {
+    let blames_one = |finding: &&mut Finding| server(finding).is_some();
+    let mut findings: Vec<&mut Finding> = findings.iter_mut().filter(blames_one).collect();
+    if findings.is_empty() {
         return Ok(());
     }
     let known = resolvers(tables)?;
-    for story in &mut stories {
-        let Some(server) = server(story) else {
+    for finding in &mut findings {
+        let Some(server) = server(finding) else {
             continue;
         };
         let rules: BTreeSet<(i64, i64)> = known
@@ -29,7 +29,7 @@ pub(crate) fn cite(tables: &dyn Tables, stories: &mut [Story]) -> Result<(), Ana
             .map(|(seconds, attempts)| format!("timeout {seconds} s, attempts {attempts}"))
             .collect();
         if !settings.is_empty() {
-            story.caveats.push(format!(
+            finding.caveats.push(format!(
                 "resolv.conf with name server {server}: {}",
                 settings.join("; in another one ")
             ));
@@ -39,8 +39,8 @@ pub(crate) fn cite(tables: &dyn Tables, stories: &mut [Story]) -> Result<(), Ana
 }
 
 /// The address of the blamed name server.
-fn server(story: &Story) -> Option<String> {
-    let part = story.parts.get(story.culprit?)?;
+fn server(finding: &Finding) -> Option<String> {
+    let part = finding.parts.get(finding.culprit?)?;
     let is_one = part.mechanism == "dns_lookup" || part.root == "dns_lookup";
     let is_peer = part.culprit.kind == ActorKind::Peer;
     // Another thread may have sent the query.

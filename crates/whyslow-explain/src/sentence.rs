@@ -1,4 +1,4 @@
-//! The sentences of a story. Each is built from the figures of the story and the verb that its
+//! The sentences of a finding. Each is built from the figures of the finding and the verb that its
 //! grade allows, and from nothing else.
 
 mod clause;
@@ -85,7 +85,7 @@ pub(crate) fn head(target: &Target, baseline: Option<&Baseline>) -> String {
     format!("{what} by {victim} took {took}{usually}")
 }
 
-/// The verdict of a story.
+/// The verdict of a finding.
 pub(crate) fn verdict(
     target: &Target,
     baseline: Option<&Baseline>,

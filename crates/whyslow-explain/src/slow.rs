@@ -343,7 +343,7 @@ pub(crate) fn group(
     let threshold = match wanted.min {
         Some(min) => min as f64,
         None if has_baseline => basis.threshold().max(SLOW_MIN_NS as f64),
-        // Without a baseline, a single long call still gets a story.
+        // Without a baseline, a single long call still gets a finding.
         None => 100.0 * SLOW_MIN_NS as f64,
     };
     let mut usual = there.map_or(counts.drawn, |there| there.drawn.clone());

@@ -5,7 +5,7 @@ use whyslow_model::sort::IndexSort;
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
-use crate::report::{Actor, Difference, Story, Versus};
+use crate::report::{Actor, Difference, Finding, Versus};
 
 /// Minimum difference that is reported, as a share of the longer time.
 const SHARE_MIN: f64 = 0.01;
@@ -42,12 +42,12 @@ pub(crate) enum Per {
     Second,
 }
 
-/// Compares stories of here with those of there, by mechanism and culprit.
-pub(crate) fn versus(here: &[Story], there: &[Story], per: Per, other: &Other<'_>) -> Versus {
+/// Compares findings of here with those of there, by mechanism and culprit.
+pub(crate) fn versus(here: &[Finding], there: &[Finding], per: Per, other: &Other<'_>) -> Versus {
     let mut times = Times::default();
-    for (stories, is_here) in [(here, true), (there, false)] {
-        let all = divisor(stories, per);
-        for part in stories.iter().flat_map(|story| &story.parts) {
+    for (findings, is_here) in [(here, true), (there, false)] {
+        let all = divisor(findings, per);
+        for part in findings.iter().flat_map(|finding| &finding.parts) {
             let culprit = comparable(&part.culprit, other.is_same);
             let of_both = times.entry((part.mechanism.clone(), culprit)).or_default();
             let mean = part.dur_ns as f64 / all;
@@ -59,9 +59,9 @@ pub(crate) fn versus(here: &[Story], there: &[Story], per: Per, other: &Other<'_
         }
     }
     let times = by_name(times);
-    let mean = |stories: &[Story]| {
-        let length: Ns = stories.iter().map(length).sum();
-        (!stories.is_empty()).then(|| (length as f64 / divisor(stories, per)) as Ns)
+    let mean = |findings: &[Finding]| {
+        let length: Ns = findings.iter().map(length).sum();
+        (!findings.is_empty()).then(|| (length as f64 / divisor(findings, per)) as Ns)
     };
     let longer = mean(here).max(mean(there)).unwrap_or(0) as f64;
     let mut differences: Vec<Difference> = times
@@ -96,14 +96,14 @@ pub(crate) fn versus(here: &[Story], there: &[Story], per: Per, other: &Other<'_
     }
 }
 
-fn length(story: &Story) -> Ns {
-    story.target.end_ns - story.target.begin_ns
+fn length(finding: &Finding) -> Ns {
+    finding.target.end_ns - finding.target.begin_ns
 }
 
-fn divisor(stories: &[Story], per: Per) -> f64 {
+fn divisor(findings: &[Finding], per: Per) -> f64 {
     match per {
-        Per::Call => stories.len() as f64,
-        Per::Second => stories.iter().map(length).sum::<Ns>() as f64 / SECOND,
+        Per::Call => findings.len() as f64,
+        Per::Second => findings.iter().map(length).sum::<Ns>() as f64 / SECOND,
     }
 }
 

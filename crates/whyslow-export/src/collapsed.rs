@@ -11,15 +11,15 @@ use whyslow_store::Tables;
 
 use crate::ExportError;
 use crate::profile::Profile;
-use crate::stacks::{About, Frame, FrameKind, StackQuestion};
+use crate::stacks::{About, Frame, FrameKind, StackQuery};
 
 /// Writes the stacks of a query; returns what the reader must know about them.
 pub fn write_collapsed(
     tables: &dyn Tables,
-    question: &StackQuestion,
+    query: &StackQuery,
     out: &mut dyn Write,
 ) -> Result<About, ExportError> {
-    let profile = Profile::read(tables, question)?;
+    let profile = Profile::read(tables, query)?;
     let mut lines: BTreeMap<String, i64> = BTreeMap::new();
     for ((thread, _, place), weight) in &profile.weights {
         let mut line = word(&profile.threads[*thread].label());

@@ -14,14 +14,14 @@ use fxprof_processed_profile::{
 };
 use rustc_hash::FxHashMap;
 use serde_json::Value;
-use whyslow_analysis::{Filter, Kind, Question, Verb, each_row};
+use whyslow_analysis::{Filter, Kind, Query, Verb, each_row};
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
 use crate::ExportError;
 use crate::perfetto::samples::gap_label;
 use crate::profile::Thread;
-use crate::stacks::{About, Callsites, FrameKind, StackQuestion, each_sample};
+use crate::stacks::{About, Callsites, FrameKind, StackQuery, each_sample};
 
 /// Maximum number of markers: a browser keeps all of them in memory.
 const MARKERS_MAX: u64 = 200_000;
@@ -34,19 +34,19 @@ const ALL_THREADS: &str = "all threads";
 /// about them.
 pub fn write_firefox(
     tables: &dyn Tables,
-    question: &StackQuestion,
+    query: &StackQuery,
     name: &str,
     out: &mut dyn Write,
 ) -> Result<About, ExportError> {
-    let mut made = Made::new(tables, question, name);
-    let mut about = made.samples(tables, question)?;
+    let mut made = Made::new(tables, query, name);
+    let mut about = made.samples(tables, query)?;
     let wanted = Filter {
-        dur_min: Some(question.filter.dur_min.unwrap_or(MARKER_MIN)),
-        ..question.filter.clone()
+        dur_min: Some(query.filter.dur_min.unwrap_or(MARKER_MIN)),
+        ..query.filter.clone()
     };
     let mut left = MARKERS_MAX;
     for kind in [Kind::Gaps, Kind::Syscalls, Kind::Block] {
-        left = made.markers(tables, (kind, question.window, &wanted), left)?;
+        left = made.markers(tables, (kind, query.window, &wanted), left)?;
     }
     if left == 0 {
         about.caveats.push(format!(
@@ -73,8 +73,8 @@ struct Made {
 }
 
 impl Made {
-    fn new(tables: &dyn Tables, question: &StackQuestion, name: &str) -> Self {
-        let begin = question
+    fn new(tables: &dyn Tables, query: &StackQuery, name: &str) -> Self {
+        let begin = query
             .window
             .map_or(tables.info().begin_ns, |window| window.begin);
         let since = Duration::from_nanos(begin.max(0).unsigned_abs());
@@ -100,11 +100,7 @@ impl Made {
         }
     }
 
-    fn samples(
-        &mut self,
-        tables: &dyn Tables,
-        question: &StackQuestion,
-    ) -> Result<About, ExportError> {
+    fn samples(&mut self, tables: &dyn Tables, query: &StackQuery) -> Result<About, ExportError> {
         let callsites = Callsites::read(tables)?;
         let frames: Vec<(StringHandle, CategoryHandle)> = callsites
             .frames
@@ -121,7 +117,7 @@ impl Made {
             self.profile.intern_string("[no stack]"),
             CategoryHandle::OTHER,
         )];
-        each_sample(tables, question, &mut |sample| {
+        each_sample(tables, query, &mut |sample| {
             let thread = self.thread(sample.comm, sample.pid, sample.tid);
             let mut stack: Vec<_> = callsites
                 .stack(sample.place())
@@ -163,10 +159,10 @@ impl Made {
         if info.tables.get(table).is_none_or(|table| table.rows == 0) {
             return Ok(left);
         }
-        let question = Question {
+        let query = Query {
             window,
             filter: filter.clone(),
-            ..Question::new(kind, Verb::Log)
+            ..Query::new(kind, Verb::Log)
         };
         let columns: [&str; 7] = match kind {
             Kind::Block => ["ts_ns", "dur_ns", "comm", "pid", "tid", "op", "dev"],
@@ -174,7 +170,7 @@ impl Made {
             _ => ["ts_ns", "dur_ns", "comm", "pid", "tid", "name", "path"],
         };
         let [ts, dur, comm, pid, tid, what, object] = columns;
-        each_row(tables, &question, &columns, &mut |row| {
+        each_row(tables, &query, &columns, &mut |row| {
             let (Some(begin), Some(dur)) = (row.int(ts), row.int(dur)) else {
                 return ControlFlow::Continue(());
             };

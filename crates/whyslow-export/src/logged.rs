@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use whyslow_analysis::{Filter, Kind, LogRow, Question, Verb, each_row};
+use whyslow_analysis::{Filter, Kind, LogRow, Query, Verb, each_row};
 use whyslow_model::Window;
 use whyslow_model::answer::LossNote;
 use whyslow_store::Tables;
@@ -20,11 +20,11 @@ pub(crate) fn each_logged(
     if info.is_none_or(|table| table.rows == 0) {
         return Ok(None);
     }
-    let question = Question {
+    let query = Query {
         window,
         filter: filter.clone(),
-        ..Question::new(kind, Verb::Log)
+        ..Query::new(kind, Verb::Log)
     };
-    let answer = each_row(tables, &question, columns, row)?;
+    let answer = each_row(tables, &query, columns, row)?;
     Ok(Some(answer.losses))
 }

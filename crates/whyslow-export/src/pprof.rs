@@ -13,7 +13,7 @@ use whyslow_store::Tables;
 
 use crate::ExportError;
 use crate::profile::{Place, Profile as Read};
-use crate::stacks::{About, Frame, FrameKind, StackQuestion, Weight};
+use crate::stacks::{About, Frame, FrameKind, StackQuery, Weight};
 
 #[derive(Clone, PartialEq, Message)]
 struct Profile {
@@ -208,10 +208,10 @@ impl Places {
 /// Writes the stacks of a query; returns what the reader must know about them.
 pub fn write_pprof(
     tables: &dyn Tables,
-    question: &StackQuestion,
+    query: &StackQuery,
     out: &mut dyn Write,
 ) -> Result<About, ExportError> {
-    let read = Read::read(tables, question)?;
+    let read = Read::read(tables, query)?;
     let mut texts = Texts::new();
     let mut places = Places::default();
     let mut samples = Vec::new();
@@ -232,7 +232,7 @@ pub fn write_pprof(
             label,
         });
     }
-    let kind = match question.weight {
+    let kind = match query.weight {
         Weight::OffCpu => "offcpu",
         Weight::Samples => "cpu",
         Weight::Time => "wall",

@@ -7,7 +7,7 @@ use whyslow_model::Ns;
 use whyslow_store::Tables;
 
 use crate::ExportError;
-use crate::stacks::{About, Callsites, Mark, StackQuestion, each_sum};
+use crate::stacks::{About, Callsites, Mark, StackQuery, each_sum};
 
 /// A thread as shown in profiles.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -48,11 +48,11 @@ pub(crate) struct Profile {
 }
 
 impl Profile {
-    pub(crate) fn read(tables: &dyn Tables, question: &StackQuestion) -> Result<Self, ExportError> {
+    pub(crate) fn read(tables: &dyn Tables, query: &StackQuery) -> Result<Self, ExportError> {
         let callsites = Callsites::read(tables)?;
         let mut threads = Threads::default();
         let mut weights: BTreeMap<_, Weight> = BTreeMap::new();
-        let about = each_sum(tables, question, &mut |sample, count| {
+        let about = each_sum(tables, query, &mut |sample, count| {
             let thread = threads.place(sample.comm, sample.pid, sample.tid);
             let state = sample.state.map(str::to_owned);
             let weight = weights.entry((thread, state, sample.place())).or_default();

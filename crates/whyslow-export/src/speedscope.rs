@@ -10,7 +10,7 @@ use whyslow_store::Tables;
 
 use crate::ExportError;
 use crate::profile::{Place, Threads};
-use crate::stacks::{About, Callsites, StackQuestion, each_sample};
+use crate::stacks::{About, Callsites, StackQuery, each_sample};
 
 #[derive(Default)]
 struct OfThread {
@@ -21,7 +21,7 @@ struct OfThread {
 /// Writes the stacks of a query; returns what the reader must know about them.
 pub fn write_speedscope(
     tables: &dyn Tables,
-    question: &StackQuestion,
+    query: &StackQuery,
     name: &str,
     out: &mut dyn Write,
 ) -> Result<About, ExportError> {
@@ -31,7 +31,7 @@ pub fn write_speedscope(
     let mut stacks: Vec<Vec<usize>> = Vec::new();
     let mut known: FxHashMap<Place, usize> = FxHashMap::default();
     let no_stack = callsites.frames.len();
-    let about = each_sample(tables, question, &mut |sample| {
+    let about = each_sample(tables, query, &mut |sample| {
         let thread = threads.place(sample.comm, sample.pid, sample.tid);
         if samples.len() <= thread {
             samples.resize_with(thread + 1, OfThread::default);

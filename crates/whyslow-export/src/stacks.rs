@@ -8,9 +8,7 @@ mod stops;
 
 use std::ops::ControlFlow;
 
-use whyslow_analysis::{
-    Counts, Filter, Kind, LogRow, Question, StackSum, Verb, each_row, sum_stacks,
-};
+use whyslow_analysis::{Counts, Filter, Kind, LogRow, Query, StackSum, Verb, each_row, sum_stacks};
 use whyslow_model::answer::{Answer, LossNote};
 use whyslow_model::tables::{MetadataRow, TraceStatRow};
 use whyslow_model::{Ns, Symbols, Window, stat};
@@ -127,7 +125,7 @@ fn without_times(tables: &dyn Tables) -> bool {
 
 /// Selects and weights stacks.
 #[derive(Debug, Clone, Default)]
-pub struct StackQuestion {
+pub struct StackQuery {
     /// `None` for the whole recording.
     pub window: Option<Window>,
     /// Filter of threads, stacks and durations.
@@ -208,12 +206,12 @@ pub struct About {
 /// Passes on the samples of a query and the gaps between them, in start order.
 pub fn each_sample(
     tables: &dyn Tables,
-    question: &StackQuestion,
+    query: &StackQuery,
     each: &mut dyn FnMut(&Sample<'_>),
 ) -> Result<About, ExportError> {
-    let counting = Counting::of(tables, question)?;
+    let counting = Counting::of(tables, query)?;
     let (stops, gaps) = counting.stops_and_gaps(tables)?;
-    let mut lives = LivesOf::new(question);
+    let mut lives = LivesOf::new(query);
     let mut each = |sample: &Sample<'_>| {
         stops.cut(sample, &mut |piece| {
             lives.add(piece);
@@ -221,7 +219,7 @@ pub fn each_sample(
         });
     };
     let mut gaps = gaps.into_iter().peekable();
-    let query = counting.log_query(Kind::Stacks, question.weight.kinds());
+    let query = counting.log_query(Kind::Stacks, query.weight.kinds());
     let header = each_row(tables, &query, &COLUMNS, &mut |row| {
         if let Some(sample) = counting.sample(row) {
             while let Some(gap) = gaps.next_if(|gap| gap.begin <= sample.begin) {
@@ -239,16 +237,16 @@ pub fn each_sample(
 /// stopped, samples have to be cut and are visited one by one.
 pub(crate) fn each_sum(
     tables: &dyn Tables,
-    question: &StackQuestion,
+    query: &StackQuery,
     each: &mut dyn FnMut(&Sample<'_>, i64),
 ) -> Result<About, ExportError> {
-    let counting = Counting::of(tables, question)?;
+    let counting = Counting::of(tables, query)?;
     let (stops, gaps) = counting.stops_and_gaps(tables)?;
     if !stops.is_empty() {
-        return each_sample(tables, question, &mut |sample| each(sample, 1));
+        return each_sample(tables, query, &mut |sample| each(sample, 1));
     }
-    let mut lives = LivesOf::new(question);
-    let query = counting.log_query(Kind::Stacks, question.weight.kinds());
+    let mut lives = LivesOf::new(query);
+    let query = counting.log_query(Kind::Stacks, query.weight.kinds());
     let (header, sums) = sum_stacks(tables, &query, &counting)?;
     let mut gaps = gaps.into_iter().peekable();
     let mut each = |sample: &Sample<'_>, (count, end): (i64, Ns)| {
@@ -310,7 +308,7 @@ const COLUMNS: [&str; 10] = [
 ];
 /// Selects and weights rows.
 struct Counting<'q> {
-    question: &'q StackQuestion,
+    query: &'q StackQuery,
     window: Window,
     interval: Ns,
     covered: CoveredThreads,
@@ -334,11 +332,11 @@ impl Counts for Counting<'_> {
 
     fn rule(&self, kind: &str, state: Option<&str>, sampler: Option<&str>) -> Option<Rule> {
         let is_own = sampler == Some(RECORDER);
-        let states = &self.question.states;
+        let states = &self.query.states;
         if !states.is_empty() && !state.is_some_and(|state| states.iter().any(|of| of == state)) {
             return None;
         }
-        match self.question.weight {
+        match self.query.weight {
             // The sampler reports the thread as running, so it is not off the CPU as far as known.
             Weight::OffCpu if kind == "wall" && state == Some("running") => None,
             // The recorder's own samples have a duration.
@@ -377,25 +375,25 @@ impl Counts for Counting<'_> {
 }
 
 impl<'q> Counting<'q> {
-    fn of(tables: &dyn Tables, question: &'q StackQuestion) -> Result<Self, ExportError> {
+    fn of(tables: &dyn Tables, query: &'q StackQuery) -> Result<Self, ExportError> {
         // The first sample of a thread covers time before it.
         let whole = Window::new(Ns::MIN, Ns::MAX);
         Ok(Self {
-            question,
-            window: question.window.unwrap_or(whole),
+            query,
+            window: query.window.unwrap_or(whole),
             interval: interval(tables).unwrap_or(0),
-            covered: CoveredThreads::of(tables, question.weight)?,
+            covered: CoveredThreads::of(tables, query.weight)?,
         })
     }
 
-    fn log_query(&self, kind: Kind, ops: &[&str]) -> Question {
-        Question {
-            window: self.question.window,
+    fn log_query(&self, kind: Kind, ops: &[&str]) -> Query {
+        Query {
+            window: self.query.window,
             filter: Filter {
                 ops: ops.iter().map(|op| (*op).to_owned()).collect(),
-                ..self.question.filter.clone()
+                ..self.query.filter.clone()
             },
-            ..Question::new(kind, Verb::Log)
+            ..Query::new(kind, Verb::Log)
         }
     }
 

@@ -33,7 +33,7 @@ pub use run::{Ended, Progress, Reason, Run, Sink, StageEnded};
 pub use spool::{Header, Spool, VERSION};
 pub use summary::Summary;
 pub use tables::List;
-pub use target::{Asked, Target};
+pub use target::{RequestTemplate, Target};
 
 // The tests refer to the crate by its public name.
 #[cfg(test)]

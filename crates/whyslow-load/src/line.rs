@@ -164,7 +164,7 @@ mod tests {
 
     use super::*;
     use crate::row::Phases;
-    use crate::target::Asked;
+    use crate::target::RequestTemplate;
 
     fn parsed(row: &Row) -> Value {
         let mut lines = b"before\n".to_vec();
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_line_is_an_object_with_all_there_is() {
-        let template = Asked::new(Some("PUT"), &[], None).expect("PUT");
+        let template = RequestTemplate::new(Some("PUT"), &[], None).expect("PUT");
         let target = template.target("http://a/%22?x=\\", 1).expect("a target");
         let mut row = Row {
             seq: 7,

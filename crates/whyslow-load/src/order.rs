@@ -89,10 +89,10 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::target::Asked;
+    use crate::target::RequestTemplate;
 
     fn batch(thread: usize, until_ns: u64, ends: &[(u64, u64)]) -> Batch {
-        let template = Asked::new(None, &[], None).expect("GET");
+        let template = RequestTemplate::new(None, &[], None).expect("GET");
         let target = Arc::new(template.target("http://a/", 1).expect("a target"));
         let row = |(end_ns, seq): &(u64, u64)| Row {
             seq: *seq,

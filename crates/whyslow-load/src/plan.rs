@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::LoadError;
-use crate::target::{Asked, Target};
+use crate::target::{RequestTemplate, Target};
 
 /// A complete load: everything that a run needs to know.
 #[derive(Debug)]
@@ -12,7 +12,7 @@ pub struct Plan {
     /// URLs to send requests to, chosen by their weights.
     pub targets: Vec<Target>,
     /// What the requests have in common, also for the targets of redirects.
-    pub asked: Asked,
+    pub template: RequestTemplate,
     /// When requests start, and when the load ends.
     pub model: Model,
     /// Number of workers, each with one request at a time; several numbers run one after the other.

@@ -51,7 +51,7 @@ impl Summary {
             tables.clear();
         }
         Answer {
-            question: "load".to_owned(),
+            query: "load".to_owned(),
             window: Some((begin_ns, report.moment(ended.end_ns))),
             tables,
             caveats: report.caveats(list),

@@ -43,7 +43,7 @@ pub(crate) struct Origin {
 
 /// What all requests have in common.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct RequestTemplate {
     /// Method of requests; redirects may change it.
     pub method: Method,
     /// Headers of every request, in addition to those that the client sets itself.
@@ -52,7 +52,7 @@ pub struct Asked {
     pub body: Option<Bytes>,
 }
 
-impl Asked {
+impl RequestTemplate {
     /// `headers` are lines like `Name: value`; a name followed by `;` sends an empty value.
     pub fn new(
         method: Option<&str>,
@@ -209,11 +209,11 @@ impl Target {
         &self,
         status: u16,
         location: &str,
-        template: &Asked,
+        template: &RequestTemplate,
     ) -> Result<Target, LoadError> {
         let is_kept = matches!(status, 307 | 308) || self.method == Method::HEAD;
         let url = self.join(location).unwrap_or_default();
-        let template = Asked {
+        let template = RequestTemplate {
             method: if is_kept {
                 self.method.clone()
             } else {
@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn an_address_is_taken_apart_or_refused_with_the_reason() {
-        let template = Asked::new(None, &[], None).expect("GET");
+        let template = RequestTemplate::new(None, &[], None).expect("GET");
         let check = |text: &str, expected: Result<(&str, u16, &str), &str>| match (
             template.target(text, 1),
             expected,
@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn a_redirect_is_read_from_where_it_came() {
-        let template = Asked::new(None, &[], None).expect("GET");
+        let template = RequestTemplate::new(None, &[], None).expect("GET");
         let from = template.target("http://a:81/b/c?d", 1).expect("a URL");
         let check = |location: &str, whole: &str| {
             assert_eq!(from.join(location).as_deref(), Some(whole));
@@ -316,14 +316,15 @@ mod tests {
             "accept: b".to_owned(),
             "X-Empty;".to_owned(),
         ];
-        let template = Asked::new(None, &lines, Some(Bytes::from_static(b"abc"))).expect("headers");
+        let template =
+            RequestTemplate::new(None, &lines, Some(Bytes::from_static(b"abc"))).expect("headers");
         let accepted: Vec<_> = template.headers.get_all(ACCEPT).iter().collect();
         assert_eq!(accepted, ["a", "b"]);
         assert_eq!(template.headers["x-empty"], "");
         assert_eq!(template.method, Method::POST);
         for wrong in ["none", "a b: c", "a: b\nc"] {
             assert!(
-                Asked::new(None, &[wrong.to_owned()], None).is_err(),
+                RequestTemplate::new(None, &[wrong.to_owned()], None).is_err(),
                 "{wrong}"
             );
         }

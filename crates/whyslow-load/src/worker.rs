@@ -107,7 +107,7 @@ impl Worker {
     fn next(&self, from: &Target, answered: &Answered) -> Option<Target> {
         let shared = &self.local.shared;
         let location = answered.location.as_deref()?;
-        let next = from.redirected(answered.status, location, &shared.plan.asked);
+        let next = from.redirected(answered.status, location, &shared.plan.template);
         let next = next.ok().filter(|next| shared.is_target(next.host()));
         if next.is_none() {
             shared.unfollowed.fetch_add(1, Relaxed);

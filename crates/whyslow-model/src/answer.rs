@@ -202,7 +202,7 @@ pub struct LossNote {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Answer {
     /// The query as a command: `io stats`.
-    pub question: String,
+    pub query: String,
     /// Requested window, clipped to the recording.
     pub window: Option<(Ns, Ns)>,
     /// Tables, in display order.

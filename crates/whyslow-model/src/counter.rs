@@ -154,9 +154,9 @@ impl<'b> Values<'b> {
 
 /// Values reported by another tool under its own names: `NAME VALUE UNIT`, separated by semicolons.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ToldValues<'b>(pub &'b str);
+pub struct ReportedValues<'b>(pub &'b str);
 
-impl<'b> ToldValues<'b> {
+impl<'b> ReportedValues<'b> {
     /// Iterates over the well-formed values.
     pub fn iter(self) -> impl Iterator<Item = (&'b str, i64, CounterUnit)> + 'b {
         self.0.split(';').filter_map(|value| {
@@ -175,7 +175,7 @@ impl<'b> ToldValues<'b> {
 }
 
 /// Appends a value reported by a tool. Separators are removed from its name.
-pub fn push_told(values: &mut String, (name, value): (&str, i64), unit: CounterUnit) {
+pub fn push_reported(values: &mut String, (name, value): (&str, i64), unit: CounterUnit) {
     use std::fmt::Write as _;
     if !values.is_empty() {
         values.push(';');
@@ -218,15 +218,15 @@ mod tests {
     #[test]
     fn told_values_are_read_as_they_were_written() {
         let mut values = String::new();
-        push_told(&mut values, ("%util", 9_800), CounterUnit::Hundredths);
-        push_told(&mut values, ("r k;B/s", -1), CounterUnit::BytesPerSecond);
-        push_told(&mut values, ("\u{1}", 1), CounterUnit::Count);
-        let read: Vec<_> = ToldValues(&values).iter().collect();
+        push_reported(&mut values, ("%util", 9_800), CounterUnit::Hundredths);
+        push_reported(&mut values, ("r k;B/s", -1), CounterUnit::BytesPerSecond);
+        push_reported(&mut values, ("\u{1}", 1), CounterUnit::Count);
+        let read: Vec<_> = ReportedValues(&values).iter().collect();
         assert_eq!(read[2], ("?", 1, CounterUnit::Count));
         let read = &read[..2];
         let (share, rate) = (CounterUnit::Hundredths, CounterUnit::BytesPerSecond);
         assert_eq!(read, [("%util", 9_800, share), ("rkB/s", -1, rate)]);
-        assert!(ToldValues(&values).is_whole());
+        assert!(ReportedValues(&values).is_whole());
         for bad in [
             "",
             "a",
@@ -237,7 +237,7 @@ mod tests {
             " 1 ns",
             "a x ns",
         ] {
-            assert!(!ToldValues(bad).is_whole(), "{bad}");
+            assert!(!ReportedValues(bad).is_whole(), "{bad}");
         }
     }
 

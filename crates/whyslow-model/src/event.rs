@@ -29,7 +29,7 @@ pub use context::{Context, Interrupt};
 pub use fault::NetFaultKind;
 pub use fill::{CacheFill, FillCause, FilledPages};
 pub use host::{
-    ProcessAbout, StateCounters, StateDevice, StateMount, StateResolverFile, ToldCounters,
+    ProcessAbout, ReportedCounters, StateCounters, StateDevice, StateMount, StateResolverFile,
 };
 
 use crate::Ns;
@@ -755,7 +755,7 @@ pub enum Body<'a> {
     /// Snapshot: counters that the recorder read.
     StateCounters(StateCounters<'a>),
     /// Counters reported by another tool.
-    ToldCounters(ToldCounters<'a>),
+    ReportedCounters(ReportedCounters<'a>),
     /// State dump: a network interface.
     StateNetInterface {
         /// Name of the interface.

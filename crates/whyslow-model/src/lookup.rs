@@ -66,7 +66,7 @@ pub enum Outcome {
     /// `errno`, used by the functions with `_r`.
     Errno(i32),
     /// It failed, and its reason cannot be read.
-    Untold,
+    Unreported,
     /// The source does not report whether a name was found.
     Unknown,
 }
@@ -90,7 +90,7 @@ impl Outcome {
     pub fn number(self) -> Option<i32> {
         match self {
             Self::Eai(number) | Self::HErrno(number) | Self::Errno(number) => Some(number),
-            Self::Untold | Self::Unknown => None,
+            Self::Unreported | Self::Unknown => None,
         }
     }
 
@@ -98,7 +98,7 @@ impl Outcome {
     pub fn name(self) -> Cow<'static, str> {
         match self {
             Self::Eai(0) | Self::HErrno(0) | Self::Errno(0) => "ok".into(),
-            Self::Untold => "failed".into(),
+            Self::Unreported => "failed".into(),
             Self::Unknown => "unknown".into(),
             Self::Eai(number) => {
                 eai(number).map_or_else(|| format!("EAI {number}").into(), Cow::from)
@@ -168,7 +168,7 @@ mod tests {
         check(Outcome::HErrno(1), "HOST_NOT_FOUND");
         check(Outcome::HErrno(9), "h_errno 9");
         check(Outcome::Errno(34), "ERANGE");
-        check(Outcome::Untold, "failed");
+        check(Outcome::Unreported, "failed");
         assert_eq!(Function::by_number(3), Some(Function::Gethostbyname2));
         assert_eq!(Function::by_number(0), None);
     }

@@ -155,7 +155,7 @@ fn batch(answer: &Answer, table: &AnswerTable) -> Result<RecordBatch, ArrowError
 fn metadata(answer: &Answer, table: &AnswerTable) -> HashMap<String, String> {
     let mut entries = vec![
         ("whyslow.schema_version", SCHEMA_VERSION.to_string()),
-        ("whyslow.question", answer.question.clone()),
+        ("whyslow.query", answer.query.clone()),
         ("whyslow.table", table.name.clone()),
         ("whyslow.lost_ranges", answer.losses.len().to_string()),
         ("whyslow.caveats", answer.caveats.join("\n")),

@@ -18,7 +18,7 @@ use crate::subject::Subject;
 
 /// Version of the machine-readable formats. Keys are only ever added, so it increases only when the
 /// meaning of a key changes.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 pub(super) fn write_document(
     answer: &Answer,
@@ -160,7 +160,7 @@ fn write_line(kind: &str, object: Map<String, Json>, out: &mut dyn Write) -> io:
 fn head(answer: &Answer, subject: &Subject) -> Map<String, Json> {
     let mut head = Map::new();
     head.insert("schema_version".into(), json!(SCHEMA_VERSION));
-    head.insert("question".into(), json!(answer.question));
+    head.insert("query".into(), json!(answer.query));
     head.insert("recording".into(), json!(subject.name));
     head.insert("host".into(), json!(subject.host));
     head.insert("zone".into(), json!(subject.zone));

@@ -22,7 +22,7 @@ pub(super) fn write_markdown(
         out,
         "### {}: {}\n",
         markdown(&subject.name),
-        markdown(&answer.question)
+        markdown(&answer.query)
     )?;
     for table in &answer.tables {
         if !table.title.is_empty() {
@@ -64,7 +64,7 @@ pub(super) fn write_html(
     style: &TextStyle,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let title = format!("{}: {}", html(&subject.name), html(&answer.question));
+    let title = format!("{}: {}", html(&subject.name), html(&answer.query));
     writeln!(
         out,
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\n\

@@ -24,7 +24,7 @@ pub fn answer() -> Value {
         "$schema": DRAFT,
         "title": "whyslow answer",
         "type": "object",
-        "required": ["schema_version", "question", "window", "tables", "losses", "caveats"],
+        "required": ["schema_version", "query", "window", "tables", "losses", "caveats"],
         "properties": properties,
     })
 }
@@ -43,7 +43,7 @@ pub fn ndjson() -> Value {
         "$schema": DRAFT,
         "title": "one line of a whyslow answer",
         "oneOf": [
-            line("answer", &["schema_version", "question", "window"], head()),
+            line("answer", &["schema_version", "query", "window"], head()),
             line("row", &["table"], json!({"table": name})),
             line("facts", &["table", "facts"], json!({"table": name, "facts": {"type": "object"}})),
             line("loss", &["kind", "count", "cpu", "begin_ns", "end_ns"], loss()),
@@ -72,7 +72,7 @@ pub fn progress() -> Value {
 fn head() -> Value {
     json!({
         "schema_version": {"const": SCHEMA_VERSION},
-        "question": {"description": "Kind and verb: `io stats`.", "type": "string"},
+        "query": {"description": "Kind and verb: `io stats`.", "type": "string"},
         "recording": {"type": "string"},
         "host": {"type": ["string", "null"]},
         "zone": {"description": "Zone of the recorded host.", "type": ["string", "null"]},

@@ -76,7 +76,7 @@ fn top() -> Answer {
     table.cut = vec![(0, "both")];
     table.outliers = vec![1];
     Answer {
-        question: "io top".into(),
+        query: "io top".into(),
         window: Some((T, T + 437_697_753)),
         tables: vec![table],
         losses: vec![LossNote {
@@ -130,7 +130,7 @@ fn histogram() -> Answer {
         }
     }
     Answer {
-        question: "block hist".into(),
+        query: "block hist".into(),
         window: Some((T, T + 10_000_000_000)),
         tables: vec![table],
         ..Answer::default()
@@ -167,7 +167,7 @@ fn heat() -> Answer {
         600_000_000.into(),
     ]);
     Answer {
-        question: "io heat".into(),
+        query: "io heat".into(),
         window: Some((T, T + 20_000_000_000)),
         tables: vec![table],
         ..Answer::default()
@@ -194,7 +194,7 @@ fn tree() -> Answer {
             .push(vec![path.into(), depth.into(), bytes.into()]);
     }
     Answer {
-        question: "files tree".into(),
+        query: "files tree".into(),
         tables: vec![table],
         ..Answer::default()
     }
@@ -476,7 +476,7 @@ fn arrow_and_parquet_hold_every_cell() {
         (1, 3, 11)
     );
     let schema = batches[0].schema();
-    assert_eq!(schema.metadata()["whyslow.question"], "io top");
+    assert_eq!(schema.metadata()["whyslow.query"], "io top");
     let names: Vec<&str> = schema
         .fields()
         .iter()
@@ -488,7 +488,7 @@ fn arrow_and_parquet_hold_every_cell() {
     let mut bytes = Vec::new();
     columnar::write_parquet(&answer, &answer.tables[0], &mut bytes).expect("memory takes it");
     let read = columnar::tests::parquet_rows(&bytes);
-    assert_eq!(read.schema().metadata()["whyslow.question"], "io top");
+    assert_eq!(read.schema().metadata()["whyslow.query"], "io top");
     assert_eq!(read.columns(), batches[0].columns());
 }
 
@@ -517,7 +517,7 @@ fn many_rows() -> Answer {
     table.rows = (0..20_003).map(row).collect();
     table.cut = vec![(1200, "end")];
     Answer {
-        question: "io log".into(),
+        query: "io log".into(),
         tables: vec![table],
         ..Answer::default()
     }
@@ -567,7 +567,7 @@ fn a_long_list_is_cut_short_and_whole_on_request() {
     let mut table = AnswerTable::new("t", "", vec![AnswerColumn::new("by", "by", Measure::Text)]);
     table.rows = vec![vec![Value::List(sharers.collect())]];
     let answer = Answer {
-        question: "files top".into(),
+        query: "files top".into(),
         tables: vec![table],
         ..Answer::default()
     };

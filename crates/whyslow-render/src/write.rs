@@ -185,7 +185,7 @@ pub(crate) fn print_notes(answer: &Answer, style: &TextStyle) {
 }
 
 /// The same for text that is not a format of an answer.
-pub fn tell_beside(answer: &Answer, zone: Zone) {
+pub fn print_messages(answer: &Answer, zone: Zone) {
     let style = TextStyle {
         zone,
         rel: None,

@@ -11,8 +11,8 @@ use tower_http::compression::CompressionLayer;
 use crate::reply::{self, Refusal};
 use crate::server::Shared;
 use crate::{
-    assets, explain, flame, fleet, guard, lanes, metrics, notes, questions, recordings, search,
-    sql, tiles, wakeups,
+    assets, explain, flame, fleet, guard, lanes, metrics, notes, queries, recordings, search, sql,
+    tiles, wakeups,
 };
 
 pub(crate) fn router(shared: Shared) -> Router {
@@ -20,9 +20,9 @@ pub(crate) fn router(shared: Shared) -> Router {
         .route("/openapi.json", get(description))
         .route("/recordings", get(recordings::recordings))
         .route("/status", get(recordings::status))
-        .route("/table", get(questions::table))
-        .route("/hist", get(questions::hist))
-        .route("/heat", get(questions::heat))
+        .route("/table", get(queries::table))
+        .route("/hist", get(queries::hist))
+        .route("/heat", get(queries::heat))
         .route("/metrics", get(metrics::metrics))
         .route("/flame", get(flame::flame))
         .route("/explain", get(explain::explain))

@@ -24,7 +24,7 @@ pub trait CommandLine: Send + Sync {
     fn definition(&self, path: &[&str]) -> Option<clap::Command>;
 
     /// `io top`, and all other kinds and views.
-    fn question(&self, words: &[OsString]) -> Result<Option<Box<dyn Question>>, clap::Error>;
+    fn query(&self, words: &[OsString]) -> Result<Option<Box<dyn ParsedQuery>>, clap::Error>;
 
     /// `explain`.
     fn explanation(&self, words: &[OsString]) -> Result<Option<Box<dyn Explanation>>, clap::Error>;
@@ -33,17 +33,17 @@ pub trait CommandLine: Send + Sync {
     fn flame_graph(
         &self,
         words: &[OsString],
-    ) -> Result<Option<Box<dyn FlameGraphQuestion>>, clap::Error>;
+    ) -> Result<Option<Box<dyn FlameGraphQuery>>, clap::Error>;
 
     /// `fleet QUESTION`.
-    fn lake_question(
+    fn lake_query(
         &self,
         words: &[OsString],
-    ) -> Result<Option<Box<dyn LakeQuestion>>, clap::Error>;
+    ) -> Result<Option<Box<dyn ParsedLakeQuery>>, clap::Error>;
 }
 
 /// A query of a recording.
-pub trait Question: Send + Sync {
+pub trait ParsedQuery: Send + Sync {
     /// The answer from `tables`, which are those of `opened` with limits, with at most `rows_max`
     /// rows.
     fn answer(
@@ -96,7 +96,7 @@ pub trait Explained: Send + Sync {
 }
 
 /// A query for merged stacks of a recording.
-pub trait FlameGraphQuestion: Send + Sync {
+pub trait FlameGraphQuery: Send + Sync {
     /// The graph from `tables`, which are those of `opened` with limits, and its measure.
     fn graph(
         &self,
@@ -106,7 +106,7 @@ pub trait FlameGraphQuestion: Send + Sync {
 }
 
 /// A query of a lake.
-pub trait LakeQuestion: Send + Sync {
+pub trait ParsedLakeQuery: Send + Sync {
     /// The requested window, if any.
     fn window(&self, zone: &Zone) -> Result<Option<(Ns, Ns)>, Failure>;
 

@@ -8,7 +8,7 @@ use axum::response::Response;
 use serde_json::{Value, json};
 use whyslow_base::args::{Format, OutputArgs};
 use whyslow_base::failure::Failure;
-use whyslow_explain::{MECHANISMS_TOLD, why};
+use whyslow_explain::{DESCRIBED_MECHANISMS, why};
 use whyslow_model::mechanism::MECHANISMS;
 use whyslow_sources::recording::Opened;
 use whyslow_store::Tables;
@@ -17,8 +17,8 @@ use crate::command_line::Explained;
 use crate::form;
 use crate::limited::{Gauge, Limited};
 use crate::open_recording::OpenRecording;
+use crate::queries::wrong_words;
 use crate::query::{self, Query};
-use crate::questions::wrong_words;
 use crate::reply::{self, Refusal};
 use crate::server::Shared;
 
@@ -157,7 +157,7 @@ fn write(
         format,
         ..explained.output().clone()
     };
-    let text = whyslow_render::stories::to_text(&report, &opened.subject(), &calendar, &output)?;
+    let text = whyslow_render::findings::to_text(&report, &opened.subject(), &calendar, &output)?;
     Ok(text.into_bytes())
 }
 
@@ -166,7 +166,7 @@ pub(crate) async fn mechanism(request: Request) -> Result<Response, Refusal> {
     let query = Query::of(request.uri())?;
     query.only(&["mechanism"])?;
     let Some(id) = query.get("mechanism") else {
-        let all: Vec<Value> = MECHANISMS_TOLD.iter().map(about).collect();
+        let all: Vec<Value> = DESCRIBED_MECHANISMS.iter().map(about).collect();
         return reply::json_document(&json!({"mechanisms": all}));
     };
     let unknown = || {

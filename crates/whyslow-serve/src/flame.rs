@@ -4,8 +4,8 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 
 use crate::limited::Limited;
+use crate::queries::wrong_words;
 use crate::query::{self, Query};
-use crate::questions::wrong_words;
 use crate::reply::{self, Refusal};
 use crate::server::Shared;
 
@@ -23,7 +23,7 @@ pub(crate) async fn flame(
         (&place, &served.word),
         &query,
     )?;
-    let question = shared
+    let query = shared
         .command_line
         .flame_graph(&spoken.words)
         .map_err(wrong_words)?
@@ -31,7 +31,7 @@ pub(crate) async fn flame(
     let command = spoken.command.clone();
     let merged = shared.queue.run(move |gauge| {
         let tables = Limited::new(&*current.opened.tables, gauge);
-        let (merged, weight) = question.graph(&current.opened, &tables)?;
+        let (merged, weight) = query.graph(&current.opened, &tables)?;
         let mut answer = merged.to_json();
         answer["weight"] = weight.name().into();
         answer["cli"] = command.into();

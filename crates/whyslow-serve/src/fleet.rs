@@ -10,13 +10,13 @@ use whyslow_analysis::Weight;
 use whyslow_base::args::OutputArgs;
 use whyslow_base::time::Zone;
 use whyslow_render::{Subject, quoted};
-use whyslow_sources::lake::{QUESTIONS, QueryFailure};
+use whyslow_sources::lake::{QUERIES, QueryFailure};
 
-use crate::command_line::{CommandLine, LakeQuestion};
+use crate::command_line::{CommandLine, ParsedLakeQuery};
 use crate::form;
 use crate::limited::Stop;
+use crate::queries::Bounded;
 use crate::query::Query;
-use crate::questions::Bounded;
 use crate::reply::{self, Refusal};
 use crate::server::Shared;
 
@@ -30,7 +30,7 @@ pub(crate) async fn fleet(
     request: Request,
 ) -> Result<Response, Refusal> {
     let query = Query::of(request.uri())?;
-    let Some(question) = query.get("question").map(str::to_owned) else {
+    let Some(name) = query.get("query").map(str::to_owned) else {
         query.only(&[])?;
         return reply::json_document(&shared.fleet.about());
     };
@@ -39,7 +39,7 @@ pub(crate) async fn fleet(
         return Err(refusal.hint("restart the server with --lake s3://traces/lake"));
     };
     let format = form::of(request.headers(), &query)?;
-    let lake_query = parse_query(&*shared.command_line, &question, &query)?;
+    let lake_query = parse_query(&*shared.command_line, &name, &query)?;
     let words = lake_query
         .words
         .iter()
@@ -48,8 +48,8 @@ pub(crate) async fn fleet(
     let command = words.map(quoted).collect::<Vec<_>>().join(" ");
     let (shown, server) = (command.clone(), shared.clone());
     let written = shared.slow.run(move |_| {
-        let window = lake_query.question.window(&Zone::utc())?;
-        let request = lake_query.question.request(lake.clone(), window);
+        let window = lake_query.query.window(&Zone::utc())?;
+        let request = lake_query.query.request(lake.clone(), window);
         let mut worker = server
             .fleet
             .worker
@@ -61,7 +61,7 @@ pub(crate) async fn fleet(
         let stream = worker
             .query(request, server.fleet.time)
             .map_err(refusal_of)?;
-        let mut found = lake_query.question.answer(&stream)?;
+        let mut found = lake_query.query.answer(&stream)?;
         found.window = window;
         let mut subject = Subject {
             name: lake,
@@ -72,7 +72,7 @@ pub(crate) async fn fleet(
             format,
             json: false,
             csv: false,
-            ..lake_query.question.output().clone()
+            ..lake_query.query.output().clone()
         };
         let mut out = Bounded::new(BYTES_MAX);
         whyslow_render::write_into(
@@ -100,7 +100,7 @@ fn refusal_of(why: QueryFailure) -> Refusal {
 
 struct LakeQuery {
     words: Vec<String>,
-    question: Box<dyn LakeQuestion>,
+    query: Box<dyn ParsedLakeQuery>,
 }
 
 /// The words of the command line, parsed with its definitions.
@@ -109,17 +109,17 @@ fn parse_query(
     name: &str,
     query: &Query,
 ) -> Result<LakeQuery, Refusal> {
-    let question = QUESTIONS
+    let described = QUERIES
         .iter()
-        .find(|question| question.name == name)
+        .find(|described| described.name == name)
         .ok_or_else(|| {
             let error = format!("unknown fleet query `{name}`");
             Refusal::new(StatusCode::NOT_FOUND, error)
                 .hint("request `fleet` without a query to list all")
         })?;
-    let names = question.parameters.iter().map(|one| one.name.as_str());
+    let names = described.parameters.iter().map(|one| one.name.as_str());
     let mut known: Vec<&str> = COMMON.iter().copied().chain(names).collect();
-    known.extend(["question", "format"]);
+    known.extend(["query", "format"]);
     query.only(&known)?;
     let mut words = vec!["whyslow".to_owned(), "fleet".to_owned(), name.to_owned()];
     for key in COMMON {
@@ -127,7 +127,7 @@ fn parse_query(
             words.push(format!("--{key}={value}"));
         }
     }
-    for parameter in &question.parameters {
+    for parameter in &described.parameters {
         match query.get(&parameter.name) {
             Some("true" | "1" | "") if parameter.is_flag() => {
                 words.push(format!("--{}", parameter.flag));
@@ -138,9 +138,9 @@ fn parse_query(
         }
     }
     let os: Vec<std::ffi::OsString> = words.iter().map(Into::into).collect();
-    let question = command_line
-        .lake_question(&os)
-        .map_err(crate::questions::wrong_words)?
+    let query = command_line
+        .lake_query(&os)
+        .map_err(crate::queries::wrong_words)?
         .ok_or_else(|| Refusal::wrong("invalid query"))?;
-    Ok(LakeQuery { words, question })
+    Ok(LakeQuery { words, query })
 }

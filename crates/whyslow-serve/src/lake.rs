@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use whyslow_base::failure::Failure;
-use whyslow_sources::lake::{LakeWorker, Parameter, QUESTIONS};
+use whyslow_sources::lake::{LakeWorker, Parameter, QUERIES};
 
 /// The lake of the server, if any.
 #[derive(Debug)]
@@ -37,10 +37,10 @@ impl Fleet {
 
     pub(crate) fn about(&self) -> Value {
         let parameter = |one: &Parameter| json!({"name": one.name, "default": one.default, "about": one.about, "flag": one.is_flag()});
-        let questions = QUESTIONS.iter().map(|question| {
-            let parameters: Vec<Value> = question.parameters.iter().map(parameter).collect();
-            json!({"name": question.name, "about": question.about, "more": question.more, "parameters": parameters})
+        let queries = QUERIES.iter().map(|query| {
+            let parameters: Vec<Value> = query.parameters.iter().map(parameter).collect();
+            json!({"name": query.name, "about": query.about, "more": query.more, "parameters": parameters})
         });
-        json!({"lake": self.lake, "questions": questions.collect::<Vec<Value>>()})
+        json!({"lake": self.lake, "queries": queries.collect::<Vec<Value>>()})
     }
 }

@@ -27,10 +27,10 @@ mod note_store;
 mod notes;
 mod open_recording;
 mod paths;
+mod queries;
 mod query;
 mod query_queue;
 mod query_queues;
-mod questions;
 mod recording_set;
 mod recordings;
 mod reply;
@@ -47,7 +47,7 @@ mod wakeups;
 pub use app::DESCRIPTION;
 pub use args::{EXAMPLES, ListenArg, ServeArgs};
 pub use command_line::{
-    CommandLine, Explained, Explanation, FlameGraphQuestion, LakeQuestion, Opener, Question,
+    CommandLine, Explained, Explanation, FlameGraphQuery, Opener, ParsedLakeQuery, ParsedQuery,
 };
 pub use in_process::{Answers, page};
 pub use query::{Query, REFUSED, Spoken, spoken};

@@ -54,9 +54,9 @@ impl Memo {
         }
     }
 
-    pub(crate) fn key(&self, digest: &str, question: &[&str]) -> String {
+    pub(crate) fn key(&self, digest: &str, query: &[&str]) -> String {
         let mut hasher = blake3::Hasher::new();
-        for part in [self.build.as_str(), digest].iter().chain(question) {
+        for part in [self.build.as_str(), digest].iter().chain(query) {
             hasher.update(&(part.len() as u64).to_le_bytes());
             hasher.update(part.as_bytes());
         }
@@ -208,12 +208,12 @@ mod tests {
         assert_eq!(memo.get(&key), Some(Arc::clone(&document)));
         let other = Memo::new(Some(cache.path()));
         assert_eq!(other.get(&key), Some(document));
-        for (digest, question) in [
+        for (digest, query) in [
             ("recording", vec!["ab"]),
             ("recording", vec!["a", "c"]),
             ("recordin", vec!["ga", "b"]),
         ] {
-            assert!(other.get(&other.key(digest, &question)).is_none());
+            assert!(other.get(&other.key(digest, &query)).is_none());
         }
     }
 

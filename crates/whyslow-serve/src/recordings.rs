@@ -34,7 +34,7 @@ pub(crate) async fn recordings(
 
 pub(crate) async fn status(State(shared): State<Shared>) -> Result<Response, Refusal> {
     reply::json_document(&json!({
-        "questions": shared.queue.status(),
+        "queries": shared.queue.status(),
         "charts": shared.quick.status(),
         "explanations": shared.slow.status(),
         "memory_bytes": shared.resident.bytes(),

@@ -15,7 +15,7 @@ from .errors import (
     LakeError,
     MissingPackageError,
     ProgramError,
-    QuestionError,
+    QueryError,
     RecordingError,
     WhyslowError,
 )
@@ -33,7 +33,7 @@ __all__ = [
     "Loss",
     "MissingPackageError",
     "ProgramError",
-    "QuestionError",
+    "QueryError",
     "Recording",
     "RecordingError",
     "Source",

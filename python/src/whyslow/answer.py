@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from .errors import ProgramError, QuestionError
+from .errors import ProgramError, QueryError
 from .frames import to_pandas, to_polars
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 #: Schema version of the JSON output that this package reads; within a version keys are only added.
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 _TEXTS = {"text", "path", "id"}
 _REALS = {"ratio", "per_second", "bytes_per_second", "number"}
@@ -49,7 +49,7 @@ class Answer:
     """The program's answer to a query.
 
     Attributes:
-        question: kind and verb (`io stats`).
+        query: kind and verb (`io stats`).
         recording: name of the recording.
         host, zone: recorded host and its time zone; None if the sources do not contain it.
         window: the requested window, clamped to the recording; ns since the epoch.
@@ -62,7 +62,7 @@ class Answer:
         next: a suggested next command.
     """
 
-    question: str
+    query: str
     recording: str
     host: str | None
     zone: str | None
@@ -74,19 +74,19 @@ class Answer:
     next: str | None = None
 
     @classmethod
-    def parse(cls, document: bytes, question: str) -> Answer:
+    def parse(cls, document: bytes, query: str) -> Answer:
         """Parses the output of `--format json`.
 
         Raises:
-            QuestionError: the document is not an answer.
+            QueryError: the document is not an answer.
             ProgramError: it has another schema version.
         """
         try:
             found = json.loads(document)
         except ValueError:
-            raise QuestionError(f"`{question}` does not return tables") from None
+            raise QueryError(f"`{query}` does not return tables") from None
         if not isinstance(found, dict) or "schema_version" not in found:
-            raise QuestionError(f"`{question}` does not return tables")
+            raise QueryError(f"`{query}` does not return tables")
         version = found["schema_version"]
         if version != SCHEMA_VERSION:
             raise ProgramError(
@@ -102,7 +102,7 @@ class Answer:
             tables[name] = _arrow(table, _notes(found, table))
             facts[name] = table["facts"]
         return cls(
-            question=found["question"],
+            query=found["query"],
             recording=found["recording"],
             host=found["host"],
             zone=found["zone"],
@@ -118,13 +118,13 @@ class Answer:
         """A table by name; the first one without a name.
 
         Raises:
-            QuestionError: there is no table of that name.
+            QueryError: there is no table of that name.
         """
         if name is None:
             name = next(iter(self.tables), "")
         if name not in self.tables:
             names = ", ".join(self.tables) or "none"
-            raise QuestionError(f"no table `{name}` in this answer; tables: {names}")
+            raise QueryError(f"no table `{name}` in this answer; tables: {names}")
         return self.tables[name]
 
     def __getitem__(self, name: str) -> pa.Table:
@@ -143,7 +143,7 @@ class Answer:
 
     def __repr__(self) -> str:
         tables = ", ".join(f"{name} ({table.num_rows})" for name, table in self.tables.items())
-        lines = [f"{self.question} of {self.recording}: {tables}"]
+        lines = [f"{self.query} of {self.recording}: {tables}"]
         lines += [f"  lost: {loss}" for loss in self.losses]
         lines += [f"  note: {caveat}" for caveat in self.caveats]
         return "\n".join(lines)
@@ -171,7 +171,7 @@ def _notes(answer: dict[str, Any], table: dict[str, Any]) -> dict[str, str]:
     """Metadata of a single table, the same as in `--format arrow`."""
     notes = {
         "whyslow.schema_version": str(answer["schema_version"]),
-        "whyslow.question": answer["question"],
+        "whyslow.query": answer["query"],
         "whyslow.table": table["name"],
         "whyslow.title": table["title"],
         "whyslow.form": table["form"],

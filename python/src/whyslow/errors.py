@@ -35,7 +35,7 @@ class LakeError(WhyslowError):
     """Not a lake, or one that is unreadable or inconsistent."""
 
 
-class QuestionError(WhyslowError):
+class QueryError(WhyslowError):
     """An invalid query, or an incomplete answer.
 
     Attributes:

@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Sequence
 from functools import lru_cache
 
-from .errors import ProgramError, QuestionError
+from .errors import ProgramError, QueryError
 
 #: Path of the program; if unset, PATH is searched.
 VARIABLE = "WHYSLOW_BINARY"
@@ -47,7 +47,7 @@ def run(words: Sequence[str | bytes], folder: str | bytes | None = None) -> byte
         folder: working directory.
 
     Raises:
-        QuestionError: the program failed; message, causes and hint come from it.
+        QueryError: the program failed; message, causes and hint come from it.
         ProgramError: not found, or failed to start.
     """
     program = find()
@@ -61,7 +61,7 @@ def run(words: Sequence[str | bytes], folder: str | bytes | None = None) -> byte
             env=_environment(),
         )
     except ValueError as error:
-        raise QuestionError(f"cannot pass the arguments to the program: {error}") from None
+        raise QueryError(f"cannot pass the arguments to the program: {error}") from None
     except OSError as error:
         raise ProgramError(f"failed to start `{program}`", causes=[str(error)]) from None
     if done.returncode == 0:
@@ -79,7 +79,7 @@ def _environment() -> dict[str, str]:
     return {**kept, "NO_COLOR": "1"}
 
 
-def refusal(output: str, exit_code: int) -> QuestionError:
+def refusal(output: str, exit_code: int) -> QueryError:
     """Parses an error of the program: `error:`, causes, `hint:` (or `tip:` of its parser)."""
     message, causes, hint = "", [], None
     for block in re.split(r"\n\s*\n", output.strip()):
@@ -89,7 +89,7 @@ def refusal(output: str, exit_code: int) -> QuestionError:
         elif not message and "error: " in block:
             first, *causes = re.split(r"\n  cause: ", block[block.index("error: ") + 7 :])
             message = first.strip()
-    return QuestionError(
+    return QueryError(
         message or output.strip() or f"the program exited with status {exit_code}",
         causes=causes,
         hint=hint,
@@ -101,7 +101,7 @@ def commands(*words: str) -> dict[str, str]:
     """Subcommands of a command with their descriptions; empty for a command without any.
 
     Raises:
-        QuestionError: the program does not have the command.
+        QueryError: the program does not have the command.
         ProgramError: the program was not found.
     """
     program = find()

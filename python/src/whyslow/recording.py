@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pyarrow as pa
 
-from . import checksums, manifest, packed, program, questions, session, views
+from . import checksums, manifest, packed, program, queries, session, views
 from .answer import Answer, Loss
 from .errors import WhyslowError
 from .files import RecordingFiles
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from .manifest import Source, TableInfo
-    from .questions import Kind
+    from .queries import Kind
 
 
 class Recording:
@@ -123,7 +123,7 @@ class Recording:
                 with a time zone, or None. Rows that overlap it are returned whole.
 
         Raises:
-            QuestionError: no such table or column, or an invalid window.
+            QueryError: no such table or column, or an invalid window.
             RecordingError: the table is damaged.
         """
         return self._reader.read(name, columns, window)
@@ -198,9 +198,9 @@ class Recording:
     def _session(self) -> duckdb.DuckDBPyConnection:
         return self.connect()
 
-    def ask(
+    def query(
         self,
-        question: str,
+        query: str,
         *,
         window: Window | str | None = None,
         interval: str | timedelta | None = None,
@@ -210,7 +210,7 @@ class Recording:
         """Runs a query of the program.
 
         Args:
-            question: kind and verb: `io stats`.
+            query: kind and verb: `io stats`.
             window: `(begin, end)` as for `table`, or text as for `-w` (`op:17`, `+3s..+4s`).
             interval: length of an interval (`1s`), each with its own rows.
             count: number of intervals.
@@ -219,30 +219,30 @@ class Recording:
                 `min="10ms"`. Times are as in a window: `at=rec.end_ns`.
 
         Raises:
-            QuestionError: the program failed; message and hint come from it.
+            QueryError: the program failed; message and hint come from it.
             ProgramError: the program is not installed.
         """
-        return questions.ask(self._place, question, window, interval, count, flags)
+        return queries.query(self._place, query, window, interval, count, flags)
 
     def kinds(self) -> dict[str, dict[str, str]]:
         """Kinds of the program, with their verbs and descriptions."""
-        return questions.kinds()
+        return queries.kinds()
 
     def __getattr__(self, name: str) -> Kind:
         # Introspection tools look up such names.
         if name.startswith("_"):
             raise AttributeError(name)
-        found = questions.kind(name, self.ask)
+        found = queries.kind(name, self.query)
         if found is None:
             raise AttributeError(
                 f"a recording has no attribute `{name}`, and `{program.find()}` has no such kind; "
-                f"kinds: {', '.join(questions.kinds())}"
+                f"kinds: {', '.join(queries.kinds())}"
             )
         return found
 
     def __dir__(self) -> Iterable[str]:
         try:
-            kinds = list(questions.kinds())
+            kinds = list(queries.kinds())
         except WhyslowError:
             kinds = []
         return [*super().__dir__(), *kinds]
@@ -294,7 +294,7 @@ def import_trace(
         force: replaces an existing recording.
 
     Raises:
-        QuestionError: the import failed; message and hint come from the program.
+        QueryError: the import failed; message and hint come from the program.
         ProgramError: the program is not installed.
     """
     words: list[str | bytes] = ["import", b"--output=" + os.fsencode(output)]

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from .errors import QuestionError, RecordingError
+from .errors import QueryError, RecordingError
 from .files import RecordingFiles
 from .manifest import Manifest, TableInfo
 from .times import Window, window_ns
@@ -30,7 +30,7 @@ class TableReader:
         """Columns and types, also for a table without rows.
 
         Raises:
-            QuestionError: the recording has no such table.
+            QueryError: the recording has no such table.
             RecordingError: its files are damaged.
         """
         return self._dataset(name).schema
@@ -46,7 +46,7 @@ class TableReader:
                 recording.
 
         Raises:
-            QuestionError: no such table or column, or a window for a table without times.
+            QueryError: no such table or column, or a window for a table without times.
             RecordingError: its files are damaged.
         """
         dataset = self._dataset(name)
@@ -54,7 +54,7 @@ class TableReader:
         wanted = schema.names if columns is None else _listed(columns)
         for column in wanted:
             if column not in schema.names:
-                raise QuestionError(
+                raise QueryError(
                     f"table `{name}` has no column `{column}`; columns: {', '.join(schema.names)}"
                 )
         rows_condition = None if window is None else _overlaps(name, schema, window)
@@ -72,7 +72,7 @@ class TableReader:
     def _dataset(self, name: str) -> ds.FileSystemDataset:
         info = self._manifest.tables.get(name)
         if info is None:
-            raise QuestionError(
+            raise QueryError(
                 f"no table `{name}` in this recording; tables: {', '.join(self._manifest.tables)}"
             )
         if name not in self._datasets:
@@ -104,7 +104,7 @@ class TableReader:
 
 def _listed(columns: Sequence[str]) -> list[str]:
     if isinstance(columns, str):
-        raise QuestionError(f"columns must be a list: ['{columns}']")
+        raise QueryError(f"columns must be a list: ['{columns}']")
     return list(columns)
 
 
@@ -117,7 +117,7 @@ def _overlaps(name: str, schema: pa.Schema, window: Window) -> pc.Expression | N
     """The same condition as in the program: an interval of zero length counts at its start."""
     begin_ns, end_ns = window_ns(window)
     if "ts" not in schema.names:
-        raise QuestionError(f"table `{name}` has no time column to filter by a window")
+        raise QueryError(f"table `{name}` has no time column to filter by a window")
     ts = pc.field("ts")
     conditions = []
     if end_ns is not None:

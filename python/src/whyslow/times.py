@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
-from .errors import QuestionError
+from .errors import QueryError
 
 #: ns since the epoch, or a datetime with a time zone (pandas keeps its ns).
 Moment: TypeAlias = "int | datetime"
@@ -30,11 +30,11 @@ def moment_ns(moment: Moment) -> int:
     """ns since the epoch.
 
     Raises:
-        QuestionError: a datetime without a time zone, or not a time.
+        QueryError: a datetime without a time zone, or not a time.
     """
     if isinstance(moment, datetime):
         if moment.tzinfo is None:
-            raise QuestionError(
+            raise QueryError(
                 f"`{moment}` has no time zone", hint="add one: tzinfo=datetime.timezone.utc"
             )
         us = (moment - _EPOCH) // timedelta(microseconds=1)
@@ -42,7 +42,7 @@ def moment_ns(moment: Moment) -> int:
     try:
         return operator.index(moment)
     except TypeError:
-        raise QuestionError(
+        raise QueryError(
             f"invalid time `{moment!r}`: expected ns since the epoch as an integer, or a datetime"
         ) from None
 
@@ -53,7 +53,7 @@ def moment_text(moment: Moment) -> str:
     try:
         face = _EPOCH + timedelta(seconds=seconds)
     except OverflowError:
-        raise QuestionError(f"`{moment}` ns since the epoch is out of range") from None
+        raise QueryError(f"`{moment}` ns since the epoch is out of range") from None
     return f"{face:%Y-%m-%dT%H:%M:%S}.{ns:09}Z"
 
 
@@ -61,16 +61,16 @@ def window_ns(window: Window) -> tuple[int | None, int | None]:
     """Start and end in ns since the epoch.
 
     Raises:
-        QuestionError: not a pair of times, or an empty window.
+        QueryError: not a pair of times, or an empty window.
     """
     try:
         begin, end = window
     except (TypeError, ValueError):
-        raise QuestionError(f"invalid window `{window!r}`: expected (begin_ns, end_ns)") from None
+        raise QueryError(f"invalid window `{window!r}`: expected (begin_ns, end_ns)") from None
     begin_ns = None if begin is None else moment_ns(begin)
     end_ns = None if end is None else moment_ns(end)
     if begin_ns is not None and end_ns is not None and end_ns <= begin_ns:
-        raise QuestionError("the window ends before it starts or is empty")
+        raise QueryError("the window ends before it starts or is empty")
     return begin_ns, end_ns
 
 

@@ -13,7 +13,7 @@
 WITH labelled AS (
     SELECT h.host, COALESCE(MIN(l.value), '(none)') AS label
     FROM (SELECT DISTINCT recording, host FROM recording) AS h
-    CROSS JOIN asked AS a
+    CROSS JOIN parameters AS a
     LEFT JOIN label AS l ON l.recording = h.recording AND l.name = a.label
     GROUP BY h.host
 ),

@@ -47,7 +47,7 @@ JOIN counted AS c
     AND c.kind = h.kind
     AND c.ts = h.ts
     AND c.recording = h.recording
-CROSS JOIN asked AS a
+CROSS JOIN parameters AS a
 WHERE
     (a.begin_ns IS NULL OR h.ts >= a.begin_ns)
     AND (a.end_ns IS NULL OR h.ts < a.end_ns)

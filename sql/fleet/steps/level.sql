@@ -24,11 +24,11 @@ SELECT
     ) AS BIGINT) AS level,
     CAST(SUM(h.count) AS BIGINT) AS operations
 FROM length AS h
-CROSS JOIN asked AS a
+CROSS JOIN parameters AS a
 LEFT JOIN (
     SELECT r.host, MIN(n.value) AS value
     FROM (SELECT DISTINCT recording, host FROM recording) AS r
-    JOIN asked AS w ON w.label IS NOT NULL
+    JOIN parameters AS w ON w.label IS NOT NULL
     JOIN label AS n ON n.recording = r.recording AND n.name = w.label
     GROUP BY r.host
 ) AS l ON l.host = h.host

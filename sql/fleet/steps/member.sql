@@ -17,7 +17,7 @@ WITH grouped AS (
     SELECT h.host, MIN(l.value) AS value
     FROM (SELECT DISTINCT recording, host FROM recording) AS h
     JOIN label AS l ON l.recording = h.recording
-    JOIN asked AS a ON a.within = l.name
+    JOIN parameters AS a ON a.within = l.name
     GROUP BY h.host
 ),
 bucket AS (
@@ -30,7 +30,7 @@ bucket AS (
         h.width_ns,
         CAST(SUM(h.count) AS BIGINT) AS operations
     FROM length AS h
-    CROSS JOIN asked AS a
+    CROSS JOIN parameters AS a
     WHERE
         h.dimension = a.dimension
         AND h.key NOT IN ('(others)', '(none)')
@@ -110,5 +110,5 @@ SELECT
     t.p99_ns,
     t.p50_log
 FROM percentiled AS t
-CROSS JOIN asked AS a
+CROSS JOIN parameters AS a
 LEFT JOIN grouped AS g ON g.host = t.host

@@ -19,6 +19,6 @@ SELECT
 FROM length AS h
 JOIN member_limit AS m
     ON m.host = h.host AND m.key = h.key AND m.kind = h.kind AND m.op = h.op
-CROSS JOIN asked AS a
+CROSS JOIN parameters AS a
 WHERE h.dimension = a.dimension
 GROUP BY m.host, m.key, m.kind, m.op, h.ts

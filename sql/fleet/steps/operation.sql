@@ -32,7 +32,7 @@ JOIN counted AS c
     AND c.kind = r.kind
     AND c.ts = r.ts
     AND c.recording = r.recording
-CROSS JOIN asked AS a
+CROSS JOIN parameters AS a
 WHERE
     (a.begin_ns IS NULL OR r.ts >= a.begin_ns)
     AND (a.end_ns IS NULL OR r.ts < a.end_ns)

@@ -16,7 +16,7 @@ WITH labelled AS (
     SELECT DISTINCT r.host
     FROM recording AS r
     JOIN label AS l ON l.recording = r.recording
-    JOIN asked AS a ON a.label = l.name AND a.value = l.value
+    JOIN parameters AS a ON a.label = l.name AND a.value = l.value
 ),
 bucket AS (
     SELECT
@@ -25,7 +25,7 @@ bucket AS (
         h.middle_ns,
         CAST(SUM(h.count) AS BIGINT) AS operations
     FROM length AS h
-    CROSS JOIN asked AS a
+    CROSS JOIN parameters AS a
     LEFT JOIN labelled AS l ON l.host = h.host
     WHERE
         h.dimension = 'all'
@@ -63,7 +63,7 @@ watched AS (
         CASE WHEN a.at_ns IS NULL THEN l.host IS NOT NULL ELSE c.ts >= a.at_ns END AS is_after,
         COUNT(*) AS seconds
     FROM counted AS c
-    CROSS JOIN asked AS a
+    CROSS JOIN parameters AS a
     LEFT JOIN labelled AS l ON l.host = c.host
     WHERE
         c.place = 1

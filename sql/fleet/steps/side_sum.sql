@@ -33,7 +33,7 @@ paired AS (
     JOIN measured AS f
         ON f.measure = b.measure AND f.host = b.host AND f.kind = b.kind AND f.op = b.op
         AND f.is_after
-    CROSS JOIN asked AS a
+    CROSS JOIN parameters AS a
     WHERE NOT b.is_after AND a.at_ns IS NOT NULL
     GROUP BY b.measure, b.kind, b.op
 ),
@@ -49,7 +49,7 @@ apart AS (
         CAST(SUM(CASE WHEN m.is_after THEN m.level * m.level ELSE 0 END) AS BIGINT)
             AS after_squares
     FROM measured AS m
-    CROSS JOIN asked AS a
+    CROSS JOIN parameters AS a
     WHERE a.at_ns IS NULL
     GROUP BY m.measure, m.kind, m.op
 ),

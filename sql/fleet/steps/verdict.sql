@@ -23,7 +23,7 @@ WITH placed AS (
             ORDER BY f.recording, f.nr
         ) AS place
     FROM finding AS f
-    CROSS JOIN asked AS a
+    CROSS JOIN parameters AS a
     WHERE
         (a.begin_ns IS NULL OR f.ts + f.dur > a.begin_ns)
         AND (a.end_ns IS NULL OR f.ts < a.end_ns)

@@ -95,7 +95,7 @@ function draw(canvas: HTMLCanvasElement, props: MinimapProps, width: number, pix
         context.globalAlpha = 1;
     }
     for (const mark of props.marks) {
-        context.fillStyle = mark.kind === "story" ? css(palette.blocked) : palette.accent;
+        context.fillStyle = mark.kind === "finding" ? css(palette.blocked) : palette.accent;
         context.fillRect(toX(scale, mark.at) - 1, 0, 2, 8);
     }
     if (!props.window) return;

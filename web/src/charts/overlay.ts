@@ -9,7 +9,7 @@ export const AXIS_HEIGHT = 20;
 export interface Mark {
     readonly at: number;
     readonly text: string;
-    readonly kind: "story" | "bookmark" | "hit";
+    readonly kind: "finding" | "bookmark" | "hit";
 }
 
 export interface Arrow {
@@ -71,7 +71,7 @@ export function drawMarks(context: CanvasRenderingContext2D, scale: TimeScale, p
     for (const mark of marks) {
         const x = toX(scale, mark.at);
         if (x < 0 || x > scale.width) continue;
-        context.fillStyle = mark.kind === "story" ? css(palette.blocked) : mark.kind === "hit" ? css(palette.runnable) : palette.accent;
+        context.fillStyle = mark.kind === "finding" ? css(palette.blocked) : mark.kind === "hit" ? css(palette.runnable) : palette.accent;
         context.beginPath();
         context.moveTo(x - 4, AXIS_HEIGHT - 8);
         context.lineTo(x + 4, AXIS_HEIGHT - 8);

@@ -13,7 +13,7 @@ import { title, visible } from "../visible";
 import { AnswerView, spanOf } from "./answer";
 import { ThreadDump } from "./thread_dump";
 import { Pending, Problem } from "./problem";
-import { StoryCard } from "./story";
+import { FindingCard } from "./finding";
 import { Tabs } from "./tabs";
 import { Waterfall } from "./waterfall";
 
@@ -126,7 +126,7 @@ function Item({ one }: { one: Chosen }) {
 function Explained({ id }: { id: string }) {
     const query = useAnswer<Explanation>("explain", { w: id });
     if (query.failure) return <Problem failure={query.failure} />;
-    const story = query.answer?.stories[0];
+    const finding = query.answer?.findings[0];
     if (!query.answer || query.isPending) return <Pending what="Searching for the cause…" />;
-    return story ? <StoryCard story={story} number={1} isOpen /> : <p class="quiet">no explanation found</p>;
+    return finding ? <FindingCard finding={finding} number={1} isOpen /> : <p class="quiet">no explanation found</p>;
 }

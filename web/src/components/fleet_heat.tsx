@@ -37,7 +37,7 @@ interface Props {
 /** Hosts by time. The cell length depends on the time range of the recordings. */
 export function FleetHeat({ parameters, none }: Props) {
     const { hosts, cluster, window } = parameters;
-    const known = useFleet<Answer>({ question: "hosts", hosts, cluster, window });
+    const known = useFleet<Answer>({ query: "hosts", hosts, cluster, window });
     const listing = known.answer;
     const wanted = windowOf(listing);
     const rows = listing?.tables[0]?.rows ?? [];

@@ -1,7 +1,7 @@
 import { clock } from "../app";
 import { actorName, openEvidence } from "../evidence";
 import { sinceBegin, type Span, span, timeOfDay } from "../times";
-import type { Hop, Story } from "../types";
+import type { Hop, Finding } from "../types";
 import { duration } from "../units";
 import { shortened, title, visible } from "../visible";
 import { HostBadge } from "./host";
@@ -20,11 +20,11 @@ interface Lane {
 }
 
 /** The chain from the slow operation to the culprit, each step on its actor's lane, to scale. */
-export function Ladder({ story }: { readonly story: Story }) {
-    const whole = span(clock.value, story.target.begin_ns, story.target.end_ns);
+export function Ladder({ finding }: { readonly finding: Finding }) {
+    const whole = span(clock.value, finding.target.begin_ns, finding.target.end_ns);
     const margin = Math.max((whole.end - whole.begin) * 0.04, 1);
     const frame = { begin: whole.begin - margin, end: whole.end + margin };
-    const lanes = lanesOf(story);
+    const lanes = lanesOf(finding);
     const x = (ns: number) => LEFT + ((Math.min(Math.max(ns, frame.begin), frame.end) - frame.begin) / (frame.end - frame.begin)) * (WIDTH - LEFT);
     const height = TOP + (lanes.length + 1) * LANE + 8;
     const flat = lanes.flatMap((lane, row) => lane.hops.map((one) => ({ ...one, row: row + 1 }))).sort((a, b) => a.at - b.at);
@@ -35,7 +35,7 @@ export function Ladder({ story }: { readonly story: Story }) {
                 <Name row={0} text="slow" isStrong />
                 <rect class="target" x={x(whole.begin)} y={TOP + 6} width={Math.max(x(whole.end) - x(whole.begin), 2)} height={LANE - 14} />
                 <text class="label" x={x(whole.begin) + 6} y={TOP + 22}>
-                    {shortened(visible(story.target.what), 92)}
+                    {shortened(visible(finding.target.what), 92)}
                 </text>
                 {lanes.map((lane, at) => (
                     <g key={at}>
@@ -117,9 +117,9 @@ function BarText({ hop, left, width, row }: { hop: Hop; left: number; width: num
     );
 }
 
-function lanesOf(story: Story): Lane[] {
+function lanesOf(finding: Finding): Lane[] {
     const lanes: (Lane & { hops: { hop: Hop; window: Span; at: number }[] })[] = [];
-    story.chain.forEach((hop, at) => {
+    finding.chain.forEach((hop, at) => {
         const { host } = hop.actor;
         const name = host === undefined ? actorName(hop.actor) : `${host}: ${actorName(hop.actor)}`;
         const window = span(clock.value, hop.begin_ns, hop.end_ns);

@@ -19,7 +19,7 @@ const PAGE_OF: Readonly<Record<string, PageId>> = {
     device: "block",
     function: "threads",
     host: "io",
-    story: "explain",
+    finding: "explain",
 };
 
 /** Searches threads, files, devices and functions by a part of their name. */

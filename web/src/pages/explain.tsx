@@ -3,12 +3,12 @@ import { useEffect, useState } from "preact/hooks";
 import { clock, recording, recordings } from "../app";
 import { type QueryState, useAnswer } from "../query";
 import { Pending, Problem } from "../components/problem";
-import { StoryCard } from "../components/story";
+import { FindingCard } from "../components/finding";
 import { actorName } from "../evidence";
 import { explanation } from "../marks";
 import { common, go, setOption, view } from "../state";
 import { clamp, span, withMargin } from "../times";
-import type { Explanation, Finding, RecordingInfo } from "../types";
+import type { Explanation, Observation, RecordingInfo } from "../types";
 import { ratio } from "../units";
 import { visible } from "../visible";
 
@@ -41,7 +41,7 @@ function others(): readonly RecordingInfo[] {
     return all.filter((one) => one.id !== recording.value?.id);
 }
 
-/** Ids of the recordings of other hosts that findings may continue in. */
+/** Ids of the recordings of other hosts that observations may continue in. */
 function hostsChosen(): readonly string[] {
     const words = (view.value.options["across"] ?? "").split(",");
     return others().flatMap((one) => (words.includes(one.id) ? [one.id] : []));
@@ -80,22 +80,22 @@ export function explainParameters(from: Readonly<Record<string, string>>): Recor
 }
 
 export function ExplanationView({ explanation: shown, isStale }: { readonly explanation: Explanation; readonly isStale: boolean }) {
-    const { stories, findings, patterns, caveats, tracer_share: share } = shown;
-    const isQuiet = stories.length + findings.length + patterns.length === 0;
+    const { findings, observations, patterns, caveats, tracer_share: share } = shown;
+    const isQuiet = findings.length + observations.length + patterns.length === 0;
     return (
         <div class={isStale ? "explanation stale" : "explanation"}>
             {isQuiet && <NothingFound />}
-            {stories.map((story, at) => (
-                <StoryCard key={`${story.target.id}-${at}`} story={story} number={at + 1} isOpen={at === 0} />
+            {findings.map((finding, at) => (
+                <FindingCard key={`${finding.target.id}-${at}`} finding={finding} number={at + 1} isOpen={at === 0} />
             ))}
-            {findings.length > 0 && <h2>{stories.length > 0 ? "Other findings" : "Findings"}</h2>}
-            {findings.map((finding) => (
-                <FindingCard key={finding.says} finding={finding} />
+            {observations.length > 0 && <h2>{findings.length > 0 ? "Other observations" : "Findings"}</h2>}
+            {observations.map((observation) => (
+                <ObservationCard key={observation.summary} observation={observation} />
             ))}
             {patterns.length > 0 && <h2>Patterns</h2>}
             {patterns.map((pattern) => (
-                <article class="card" key={pattern.says}>
-                    <p class="verdict">{visible(pattern.says)}</p>
+                <article class="card" key={pattern.summary}>
+                    <p class="verdict">{visible(pattern.summary)}</p>
                     <ul>
                         {pattern.hints.map((hint) => (
                             <li key={hint}>{visible(hint)}</li>
@@ -125,23 +125,23 @@ function NothingFound() {
     );
 }
 
-function FindingCard({ finding }: { finding: Finding }) {
+function ObservationCard({ observation }: { observation: Observation }) {
     const [isOpen, setOpen] = useState(false);
     const show = () => {
-        const window = clamp(withMargin(span(clock.value, finding.begin_ns, finding.end_ns)), clock.value.length);
-        const { pid } = finding.culprit;
-        const isDevice = finding.object?.kind === "device";
-        const page = isDevice ? "block" : finding.kind === "temporary_files" ? "files" : "io";
-        const filter = isDevice ? { dev: finding.object?.name ?? "" } : pid === null ? {} : { pid: String(pid) };
+        const window = clamp(withMargin(span(clock.value, observation.begin_ns, observation.end_ns)), clock.value.length);
+        const { pid } = observation.culprit;
+        const isDevice = observation.object?.kind === "device";
+        const page = isDevice ? "block" : observation.kind === "temporary_files" ? "files" : "io";
+        const filter = isDevice ? { dev: observation.object?.name ?? "" } : pid === null ? {} : { pid: String(pid) };
         go({ page, window, filter, options: {} });
     };
     return (
         <article class="card">
             <p class="verdict">
                 <button type="button" class="link strong culprit" onClick={show}>
-                    {visible(actorName(finding.culprit))}
+                    {visible(actorName(observation.culprit))}
                 </button>{" "}
-                {visible(withoutName(finding))}
+                {visible(withoutName(observation))}
             </p>
             <p class="actions">
                 <button type="button" onClick={show}>
@@ -153,7 +153,7 @@ function FindingCard({ finding }: { finding: Finding }) {
             </p>
             {isOpen && (
                 <ul>
-                    {finding.suggestions.map((advice) => (
+                    {observation.suggestions.map((advice) => (
                         <li key={advice}>{visible(advice)}</li>
                     ))}
                 </ul>
@@ -163,10 +163,10 @@ function FindingCard({ finding }: { finding: Finding }) {
 }
 
 /** The sentence without its leading name, which is shown as a link. */
-function withoutName(finding: Finding): string {
-    const name = actorName({ ...finding.culprit, tid: finding.culprit.pid });
-    return [actorName(finding.culprit), name].reduce(
+function withoutName(observation: Observation): string {
+    const name = actorName({ ...observation.culprit, tid: observation.culprit.pid });
+    return [actorName(observation.culprit), name].reduce(
         (text, name) => (text.startsWith(name) ? text.slice(name.length).trimStart() : text),
-        finding.says,
+        observation.summary,
     );
 }

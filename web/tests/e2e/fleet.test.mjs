@@ -148,7 +148,7 @@ test("from a row to the commands that explain it, and to the recording that is o
     const words = new URL(page.url()).searchParams;
     assert.equal(words.get("page"), null);
     assert.match(words.get("w"), /^\+\d/);
-    assert.ok((await page.locator(".story").count()) > 0);
+    assert.ok((await page.locator(".finding").count()) > 0);
     assert.deepEqual(wrong, []);
     await context.close();
 });
@@ -213,9 +213,9 @@ test("a time and hosts of which there is nothing are no error", { skip }, async 
 });
 
 /** A response as the server would send it, about hosts that no lake here has. */
-function answerOf(question, columns, rows) {
-    const table = { name: question, title: question, form: "table", columns, rows, facts: { hosts: 1000, recordings: 1000 } };
-    return JSON.stringify({ question: `fleet ${question}`, window: null, tables: [table], losses: [], caveats: [], next: null });
+function answerOf(query, columns, rows) {
+    const table = { name: query, title: query, form: "table", columns, rows, facts: { hosts: 1000, recordings: 1000 } };
+    return JSON.stringify({ query: `fleet ${query}`, window: null, tables: [table], losses: [], caveats: [], next: null });
 }
 
 test("of a thousand hosts those in sight are drawn, the worst first, and all are reached by keys", { skip }, async () => {
@@ -233,8 +233,8 @@ test("of a thousand hosts those in sight are drawn, the worst first, and all are
             .replace(/"ts":0,(.*?),"second":(\d+)/g, (_, rest, second) => `"ts":${begin + BigInt(second) * 1_000_000_000n},${rest}`);
     const { page, wrong, context } = await open(of, server);
     await settled(page);
-    await page.route(/\/fleet\?.*question=(hosts|heat)/, (route) => {
-        const isHeat = route.request().url().includes("question=heat");
+    await page.route(/\/fleet\?.*query=(hosts|heat)/, (route) => {
+        const isHeat = route.request().url().includes("query=heat");
         const text = isHeat
             ? answerOf("heat", [column("host", "text"), column("ts", "time_ns"), column("dur_p99_ns", "duration_ns")], cells)
             : answerOf("hosts", [column("host", "text")], hosts);

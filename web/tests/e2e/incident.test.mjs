@@ -18,14 +18,14 @@ after(async () => {
     await server?.stop();
 });
 
-test("the story names the culprit, and one click shows its thread", { skip }, async () => {
+test("the finding names the culprit, and one click shows its thread", { skip }, async () => {
     const { page, wrong, context } = await open(of, server);
     await settled(page);
-    const story = page.locator(".story").first();
-    const verdict = await story.locator(".verdict").innerText();
+    const finding = page.locator(".finding").first();
+    const verdict = await finding.locator(".verdict").innerText();
     assert.match(verdict, /openat\(\/var\/lib\/php\/sessions\/.*apache2\[243\] took 158 ms/);
     assert.match(verdict, /sync\[339\]/);
-    await story.locator("button.culprit").click();
+    await finding.locator("button.culprit").click();
     await settled(page);
     assert.match(page.url(), /page=threads/);
     assert.match(await page.locator(".chart-labels .active").innerText(), /sync 339/);
@@ -37,14 +37,14 @@ test("the story names the culprit, and one click shows its thread", { skip }, as
 test("evidence is one click away, with its window", { skip }, async () => {
     const { page, wrong, context } = await open(of, server);
     await settled(page);
-    await page.locator(".story .evidence").first().click();
+    await page.locator(".finding .evidence").first().click();
     await settled(page);
     assert.match(page.url(), /page=block/);
     assert.match(page.url(), /sel=block/);
     assert.match(page.url(), /w=/);
     await page.goBack();
     await settled(page);
-    assert.equal(await page.locator(".story").count() > 0, true);
+    assert.equal(await page.locator(".finding").count() > 0, true);
     assert.deepEqual(wrong, []);
     await context.close();
 });

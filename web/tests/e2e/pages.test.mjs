@@ -67,7 +67,7 @@ test("the token leaves the address bar, and without it nothing is told", { skip 
     const other = await context.newPage();
     await other.goto(server.url.split("#")[0]);
     await other.locator(".problem").waitFor();
-    assert.equal(await other.locator(".story").count(), 0);
+    assert.equal(await other.locator(".finding").count(), 0);
     await context.close();
 });
 

@@ -28,13 +28,13 @@ after(async () => {
     if (folder) rmSync(folder, { recursive: true });
 });
 
-test("the story, its culprit and the chart of both, from the disk and offline", { skip }, async () => {
+test("the finding, its culprit and the chart of both, from the disk and offline", { skip }, async () => {
     assert.ok(statSync(report).size <= BYTES_MAX, `${statSync(report).size} bytes`);
     const { page, wrong, context } = await openFile(of, report);
     await settled(page);
-    const story = page.locator(".story").first();
-    assert.match(await story.locator(".verdict").innerText(), /apache2\[243\] took 158 ms .* sync\[339\]/s);
-    await story.locator("button.culprit").click();
+    const finding = page.locator(".finding").first();
+    assert.match(await finding.locator(".verdict").innerText(), /apache2\[243\] took 158 ms .* sync\[339\]/s);
+    await finding.locator("button.culprit").click();
     await settled(page);
     assert.match(page.url(), /page=threads/);
     assert.match(await page.locator(".chart-labels .active").innerText(), /sync 339/);
@@ -48,7 +48,7 @@ test("the story, its culprit and the chart of both, from the disk and offline", 
 test("its charts pan and zoom", { skip }, async () => {
     const { page, wrong, context } = await openFile(of, report);
     await settled(page);
-    await page.locator(".story").first().getByText("show on the timeline").click();
+    await page.locator(".finding").first().getByText("show on the timeline").click();
     await settled(page);
     await drawn(page);
     const before = page.url();

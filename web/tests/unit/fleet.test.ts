@@ -32,13 +32,13 @@ const T0 = 1_772_366_400n * SECOND;
 const parameter = (name: string, flag = false) => ({ name, default: flag ? "false" : null, about: name, flag });
 const info: FleetInfo = {
     lake: "/mnt/my lake",
-    questions: [
+    queries: [
         { name: "deviations", about: "", more: "", parameters: ["by", "op", "key"].map((name) => parameter(name)).concat(parameter("all", true)) },
         { name: "heat", about: "", more: "", parameters: [parameter("kind"), parameter("bin"), parameter("limit")] },
         { name: "of_tomorrow", about: "", more: "", parameters: [] },
     ],
 };
-const question = (name: string) => {
+const query = (name: string) => {
     const found = queryOf(info, name);
     assert.ok(found);
     return found;
@@ -123,8 +123,8 @@ test("choices are in the address, and none of them is taken for a filter", () =>
     const view = { recording: null, page: "fleet" as const, window: null, filter: {}, baseline: null, selected: null, options };
     assert.deepEqual(readView(writeView(view)), view);
     assert.equal(optionOf("op"), "for-op");
-    assert.deepEqual(parametersOf(question("deviations"), { ...options, kind: "io", key: " " }), {
-        question: "deviations",
+    assert.deepEqual(parametersOf(query("deviations"), { ...options, kind: "io", key: " " }), {
+        query: "deviations",
         hosts: "web-*",
         window: "-1h..",
         by: "rack",
@@ -133,18 +133,18 @@ test("choices are in the address, and none of them is taken for a filter", () =>
     });
 });
 
-test("tabs are the questions that the server has, and fields those of the question", () => {
+test("tabs are the queries that the server has, and fields those of the query", () => {
     assert.deepEqual(fleetTabs(info).map((tab) => tab.id), ["heat", "deviations"]);
     assert.equal(fleetTab(info, {})?.id, "heat");
     assert.equal(fleetTab(info, { tab: "deviations" })?.id, "deviations");
     assert.equal(fleetTab(info, { tab: "no-such" })?.id, "heat");
-    assert.equal(fleetTab({ lake: null, questions: [] }, {}), null);
-    assert.deepEqual(fieldsOf(question("heat")).map((field) => field.label), ["hosts", "cluster", "window", "kind", "bin"]);
-    assert.deepEqual(fieldsOf(question("deviations")).map((field) => field.isFlag), [false, false, false, false, false, false, true]);
+    assert.equal(fleetTab({ lake: null, queries: [] }, {}), null);
+    assert.deepEqual(fieldsOf(query("heat")).map((field) => field.label), ["hosts", "cluster", "window", "kind", "bin"]);
+    assert.deepEqual(fieldsOf(query("deviations")).map((field) => field.isFlag), [false, false, false, false, false, false, true]);
 });
 
 test("what the page asks can be asked in a terminal, whatever the names", () => {
-    const parameters = { question: "deviations", hosts: "web-*", window: "-1h..", all: "true", key: "it's" };
+    const parameters = { query: "deviations", hosts: "web-*", window: "-1h..", all: "true", key: "it's" };
     assert.equal(
         fleetCommand("/mnt/my lake", parameters),
         "whyslow fleet deviations '--hosts=web-*' --window=-1h.. --all '--key=it'\\''s' --lake '/mnt/my lake'",

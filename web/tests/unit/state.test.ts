@@ -19,7 +19,7 @@ test("an address holds all of a view", () => {
     assert.equal(writeView(readView("")), "");
 });
 
-test("the same question has the same address", () => {
+test("the same query has the same address", () => {
     assert.equal(address("table", { what: "io", w: "+1s..+2s", view: "top" }), address("table", { view: "top", what: "io", w: "+1s..+2s" }));
     assert.equal(address("recordings", {}), "recordings");
     assert.equal(address("table", { a: undefined, b: "", c: false, d: 0 }), "table?d=0");

@@ -68,7 +68,7 @@ test("patterns name threads, and wrong ones are told", () => {
     assert.ok((patternOf("HANDLER-[0-9]$") as RegExp).test("handler-1"));
 });
 
-test("questions are about the threads that the pattern leaves, however many they are", () => {
+test("queries are about the threads that the pattern leaves, however many they are", () => {
     const pattern = /handler/i;
     assert.deepEqual(threadParameters([waiter, holder], 3, pattern), { tid: "101,102" });
     assert.deepEqual(threadParameters([waiter, holder], 2, pattern), {}, "all threads need no filter");

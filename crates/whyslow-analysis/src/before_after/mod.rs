@@ -24,7 +24,7 @@ mod verdict;
 
 pub use assertions::{Assertion, Outcome, check, check_table};
 pub use read::{Request, Requests};
-pub use tables::{Asked, Compared, compare_requests};
+pub use tables::{CompareOptions, Compared, compare_requests};
 pub use verdict::Verdict;
 
 use whyslow_model::Ns;

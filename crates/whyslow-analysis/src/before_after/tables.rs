@@ -25,7 +25,7 @@ const ALL: &str = "all";
 
 /// Options of the comparison.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked {
+pub struct CompareOptions {
     /// Also compare each endpoint separately.
     pub by_endpoint: bool,
     /// Requests that take longer are slow, ns.
@@ -53,7 +53,7 @@ struct Row {
 pub fn compare_requests(
     before: (&dyn Tables, Option<Window>),
     after: (&dyn Tables, Option<Window>),
-    options: Asked,
+    options: CompareOptions,
 ) -> Result<Compared, AnalysisError> {
     let requests = [
         Requests::read(before.0, before.1)?,
@@ -79,7 +79,7 @@ pub fn compare_requests(
     let verdicts: Vec<Verdict> = found.iter().map(|one| one.verdict(options.least)).collect();
     let verdict = verdicts.iter().copied().fold(Verdict::TooFew, Verdict::and);
     let mut answer = Answer {
-        question: "load diff".into(),
+        query: "load diff".into(),
         ..Answer::default()
     };
     let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();

@@ -52,7 +52,7 @@ static QUERIES: Spec = Spec {
     lasting: false,
     owner: "utid",
     stages: &[],
-    id_prefix: "question",
+    id_prefix: "query",
     fields: FIELDS,
     hooks: Hooks::NONE,
 };

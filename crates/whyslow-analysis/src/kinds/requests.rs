@@ -5,7 +5,7 @@ use whyslow_model::row::Row;
 use whyslow_model::tables::{RequestPhaseRow, RequestRow, RequestThreadRow};
 
 use crate::keys::Key;
-use crate::query::{Filter, KeyFilter, Kind, Question, Verb};
+use crate::query::{Filter, KeyFilter, Kind, Query, Verb};
 use crate::spec::{Cell, Duplicates, Failure, Field, Hooks, PartOf, Sides, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
@@ -60,12 +60,12 @@ pub(crate) static TOPIC: Topic = Topic {
 };
 
 /// The query is answered from the phases if a phase is a key or is selected.
-fn phases_instead(question: &Question) -> Option<&'static Spec> {
+fn phases_instead(query: &Query) -> Option<&'static Spec> {
     let name = Key::Phase.name();
-    let is_key = question.by.iter().any(|by| by == name);
-    let is_chosen = question.filter.values.iter().any(|one| one.key == name);
+    let is_key = query.by.iter().any(|by| by == name);
+    let is_chosen = query.filter.values.iter().any(|one| one.key == name);
     let has_phases = matches!(
-        question.verb,
+        query.verb,
         Verb::Stats | Verb::Hist | Verb::Top | Verb::Log | Verb::Heat
     );
     (has_phases && (is_key || is_chosen)).then_some(&PHASES)
@@ -78,13 +78,13 @@ pub(crate) fn is_failure(outcome: &str) -> bool {
 
 /// Two sources may report the same side of a request. Both rows count only if the query is about
 /// sources, or selects one request by its id.
-fn counts_duplicates(question: &Question, keys: &[Key]) -> bool {
+fn counts_duplicates(query: &Query, keys: &[Key]) -> bool {
     let source = Key::Source;
     let is_chosen = |by: &str| by == source.name();
     keys.contains(&source)
-        || question.by.iter().any(|by| is_chosen(by))
-        || question.filter.values.iter().any(|one| is_chosen(one.key))
-        || question.request.is_some()
+        || query.by.iter().any(|by| is_chosen(by))
+        || query.filter.values.iter().any(|one| is_chosen(one.key))
+        || query.request.is_some()
 }
 
 /// Durations and classes apply to phases, and so do keys that phases have.

@@ -87,7 +87,7 @@ pub(crate) fn tables(context: &Context<'_>) -> Result<Vec<AnswerTable>, Analysis
     for (number, chain) in (1_i64..).zip(&chains) {
         finding.push(&mut table, number, chain);
     }
-    if found > chains.len() && context.question.limit.is_none() {
+    if found > chains.len() && context.query.limit.is_none() {
         let more = found - chains.len();
         context.note(format!("{more} more chains not shown (-n 0 shows all)"));
     }
@@ -416,7 +416,7 @@ fn which(lock: Option<&str>, object: Option<&str>, function: Option<&str>) -> St
 
 /// Waits that the query selects.
 fn selected(context: &Context<'_>) -> Result<FxHashSet<i64>, AnalysisError> {
-    let mut pass = context.pass_with_cut(&LOCKS, &[], &context.question.filter)?;
+    let mut pass = context.pass_with_cut(&LOCKS, &[], &context.query.filter)?;
     let id = pass.projection.need("id");
     let mut verdicts = pass.selector.verdicts();
     let mut rows = Vec::new();

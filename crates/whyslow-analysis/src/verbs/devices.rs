@@ -33,7 +33,7 @@ pub(crate) enum Detail {
 }
 
 pub(crate) fn table(context: &Context<'_>, detail: Detail) -> Result<AnswerTable, AnalysisError> {
-    let parts = Parts::of_question(context);
+    let parts = Parts::of_query(context);
     let devices = sweep(context, parts, detail)?;
     let by_time = context.interval.is_some();
     let mut table = AnswerTable::new("devices", "block devices", columns(by_time, detail));
@@ -114,10 +114,10 @@ fn sweep(
     parts: Parts,
     detail: Detail,
 ) -> Result<BTreeMap<String, Device>, AnalysisError> {
-    let mut pass = context.pass_with_cut(&BLOCK, &[], &context.question.filter)?;
+    let mut pass = context.pass_with_cut(&BLOCK, &[], &context.query.filter)?;
     let columns = Columns::new(detail, &mut pass.projection);
     let recording_end = context.recording_end();
-    let counts_ended = context.question.counts_ended;
+    let counts_ended = context.query.counts_ended;
     let piece = || Piece {
         verdicts: pass.selector.verdicts(),
         rows: Vec::new(),

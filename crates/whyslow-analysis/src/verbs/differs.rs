@@ -195,8 +195,8 @@ fn others(
     keys: &[Key],
     inside: &Counts,
 ) -> Result<Counts, AnalysisError> {
-    let question = context.question;
-    if let Some(baseline) = question.baseline {
+    let query = context.query;
+    if let Some(baseline) = query.baseline {
         if let Some(window) = context.selected()
             && overlap(window, baseline)
         {
@@ -205,16 +205,16 @@ fn others(
                 "use a window before or after: -w A..B --vs C..D",
             ));
         }
-        let pass = context.pass_in(spec, &[], &question.filter, Some(baseline))?;
+        let pass = context.pass_in(spec, &[], &query.filter, Some(baseline))?;
         return counted(context, spec, keys, pass);
     }
     let all = Filter {
         dur_min: None,
         dur_max: None,
         errors_only: false,
-        ..question.filter.clone()
+        ..query.filter.clone()
     };
-    if context.selected().is_none() && all == question.filter {
+    if context.selected().is_none() && all == query.filter {
         return Err(AnalysisError::query(
             format!(
                 "all {} are selected, so there is nothing to compare with",

@@ -95,7 +95,7 @@ struct Seen {
 }
 
 pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
-    let at = context.question.at.unwrap_or(context.span.begin);
+    let at = context.query.at.unwrap_or(context.span.begin);
     let threads = known_at(context, at)?;
     let mut groups: BTreeMap<(Option<i64>, String), Vec<&Known>> = BTreeMap::new();
     for known in threads.values() {
@@ -436,9 +436,9 @@ fn each(
 ) -> Result<(), AnalysisError> {
     // Tables without stacks only add to threads that were selected by their stacks.
     let filter = if spec.table.column("callsite_id").is_some() {
-        context.question.filter.clone()
+        context.query.filter.clone()
     } else {
-        context.question.filter.without_stacks()
+        context.query.filter.without_stacks()
     };
     let mut pass = context.pass_in(spec, &[], &filter, Some(moment(at)))?;
     let projection = &mut pass.projection;

@@ -55,7 +55,7 @@ pub(crate) fn top(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, An
     });
     let found = groups.len();
     let limit = context.limit(ROWS);
-    if context.question.sort.is_none() {
+    if context.query.sort.is_none() {
         groups.truncate(limit);
     }
     let shown: Vec<&[KeyValue]> = groups.iter().map(|(group, _)| group.as_slice()).collect();
@@ -85,7 +85,7 @@ fn users(
     groups: &[&[KeyValue]],
 ) -> Result<Vec<Vec<String>>, AnalysisError> {
     let roles = &[Object::First, Object::Second];
-    if context.question.wide {
+    if context.query.wide {
         return sharers::of(
             context,
             &FILES,
@@ -137,7 +137,7 @@ pub(crate) fn tree(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> 
         let [KeyValue::Text(path)] = group.as_slice() else {
             continue;
         };
-        if context.question.wide {
+        if context.query.wide {
             nodes
                 .entry(path.to_string())
                 .or_default()
@@ -224,9 +224,9 @@ fn in_tree_order(nodes: &[(String, FileSum)]) -> Vec<usize> {
 
 /// File descriptors open at a point in time, like lsof.
 pub(crate) fn open(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
-    let at = context.question.at.unwrap_or(context.span.end);
+    let at = context.query.at.unwrap_or(context.span.end);
     let moment = Window::new(at, at.saturating_add(1));
-    let filter = &context.question.filter;
+    let filter = &context.query.filter;
     let mut pass = context.pass_in(&DESCRIPTORS, &[], filter, Some(moment))?;
     let cells = Cells::new(
         &DESCRIPTORS,
@@ -303,7 +303,7 @@ fn by_path(context: &Context<'_>, keys: &[Key]) -> Result<Files, AnalysisError> 
 /// Creations, deletions and lifetimes of the paths found.
 fn add_lives(context: &Context<'_>, files: &mut Files) -> Result<(), AnalysisError> {
     let filter = Filter {
-        files: context.question.filter.files.clone(),
+        files: context.query.filter.files.clone(),
         ..Filter::default()
     };
     let mut pass = context.pass_of(&LIVES, &[], &filter)?;
@@ -315,7 +315,7 @@ fn add_lives(context: &Context<'_>, files: &mut Files) -> Result<(), AnalysisErr
     let mut selected = Vec::new();
     let inside = |ts: Ns| {
         context
-            .question
+            .query
             .window
             .is_none_or(|window| window.contains(ts))
     };

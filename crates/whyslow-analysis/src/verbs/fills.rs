@@ -77,14 +77,14 @@ pub(crate) type Fills = FxHashMap<Vec<KeyValue>, FillSum>;
 
 /// By group, and by interval if the query has one; `None` if unknown.
 pub(crate) fn of(context: &Context<'_>, keys: &[Key]) -> Result<Option<Fills>, AnalysisError> {
-    let question = context.question;
+    let query = context.query;
     let is_recorded = context.names.topics.iter().any(|topic| topic == "pages");
     if !is_recorded {
         note_unknown(context);
         return Ok(None);
     }
     let is_known = keys.iter().all(|key| key.is_object() || key.is_owner());
-    if !is_known || !is_of_all_calls(&question.filter) {
+    if !is_known || !is_of_all_calls(&query.filter) {
         context.note("page-cache fills are only known by file and thread".into());
         return Ok(None);
     }
@@ -115,9 +115,9 @@ pub(crate) fn of(context: &Context<'_>, keys: &[Key]) -> Result<Option<Fills>, A
 
 /// Adds a caveat, if the query is about it.
 fn note_unknown(context: &Context<'_>) {
-    let sort = context.question.sort.as_ref();
+    let sort = context.query.sort.as_ref();
     let names = columns().map(|column| column.name);
-    if context.question.wide || sort.is_some_and(|sort| names.contains(&sort.column)) {
+    if context.query.wide || sort.is_some_and(|sort| names.contains(&sort.column)) {
         context.note(
             "page cache hits unavailable: no page faults recorded (needs `record --what pages`)"
                 .into(),
@@ -150,7 +150,7 @@ fn is_of_all_calls(filter: &Filter) -> bool {
 /// Groups with a descriptor that bypasses the cache.
 fn direct(context: &Context<'_>, keys: &[Key]) -> Result<FxHashSet<Vec<KeyValue>>, AnalysisError> {
     let filter = Filter {
-        files: context.question.filter.files.clone(),
+        files: context.query.filter.files.clone(),
         ..Filter::default()
     };
     let mut pass = context.pass_of(&DESCRIPTORS, keys, &filter)?;

@@ -55,7 +55,7 @@ pub(crate) fn table(
         let map = Map::new(group, sum);
         maps.extend((!map.cells.is_empty()).then_some(map));
     }
-    let weight = context.question.weight;
+    let weight = context.query.weight;
     // Stable: groups of equal weight are in the order of their keys.
     maps.index_sort_by_key(|map| Reverse(map.weight(weight)));
     let groups = maps.len();
@@ -80,7 +80,7 @@ pub(crate) fn table(
             table.rows.push(row);
         }
     }
-    facts::measured(context, &context.question.filter, "", &mut table);
+    facts::measured(context, &context.query.filter, "", &mut table);
     push_scale(context, width, &mut table);
     if !keys.is_empty() {
         push_left_out(context, spec, (groups, &left_out), &mut table);
@@ -95,7 +95,7 @@ pub(crate) fn table(
 }
 
 fn push_scale(context: &Context<'_>, width: Ns, table: &mut AnswerTable) {
-    let weight = match context.question.weight {
+    let weight = match context.query.weight {
         Weight::Count => "count",
         Weight::Intensity => "intensity",
     };

@@ -38,17 +38,17 @@ pub(crate) fn tables(
     spec: &'static Spec,
     keys: &[Key],
 ) -> Result<Vec<AnswerTable>, AnalysisError> {
-    if let Bins::Linear { count, .. } = context.question.bins
+    if let Bins::Linear { count, .. } = context.query.bins
         && !(1..=BINS_MAX).contains(&count)
     {
         let message = format!("invalid number of buckets: {count}");
         let hint = format!("use 1 to {BINS_MAX}");
         return Err(AnalysisError::query(message, hint));
     }
-    let filter = &context.question.filter;
-    let Some(versus) = &context.question.versus else {
+    let filter = &context.query.filter;
+    let Some(versus) = &context.query.versus else {
         let series = measure(context, spec, keys, filter)?;
-        let edges = edges(context.question.bins, &series);
+        let edges = edges(context.query.bins, &series);
         let counts = count(context, spec, (keys, filter), &series, &edges)?;
         let columns = series.iter().zip(edges).zip(counts);
         return Ok(columns
@@ -67,7 +67,7 @@ fn side_by_side(
     spec: &'static Spec,
     versus: &DeviceRef,
 ) -> Result<Vec<AnswerTable>, AnalysisError> {
-    let first = context.question.filter.clone();
+    let first = context.query.filter.clone();
     let second = Filter {
         devices: vec![versus.clone()],
         ..first.clone()
@@ -90,7 +90,7 @@ fn side_by_side(
         };
         both.push(series);
     }
-    let shared = match context.question.bins {
+    let shared = match context.query.bins {
         Bins::Log => Bins::Log,
         Bins::Linear { count, .. } => Bins::Linear {
             count,
@@ -198,7 +198,7 @@ fn count(
     series: &[Series],
     edges: &[Edges],
 ) -> Result<Vec<Vec<i64>>, AnalysisError> {
-    if context.question.bins == Bins::Log {
+    if context.query.bins == Bins::Log {
         let by_octave = |(series, edges): (&Series, &Edges)| {
             let mut counts = vec![0; edges.len().saturating_sub(1)];
             for (octave, count) in series.histogram.octaves() {

@@ -38,7 +38,7 @@ pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, 
     });
     let by_time = context.interval.is_some();
     let mut table = AnswerTable::new("usage", "time in interrupts", columns(keys, by_time));
-    let parts = Parts::of_question(context);
+    let parts = Parts::of_query(context);
     for (group, sum) in groups {
         let mut row: Vec<Value> = Vec::with_capacity(table.columns.len());
         let (values, time) = group.split_at(keys.len());

@@ -119,7 +119,7 @@ pub(crate) fn each_row(
     columns: &[&'static str],
     each: &mut dyn FnMut(&LogRow<'_>) -> ControlFlow<()>,
 ) -> Result<(), AnalysisError> {
-    let mut pass = context.pass_of(spec, &[], &context.question.filter)?;
+    let mut pass = context.pass_of(spec, &[], &context.query.filter)?;
     let mut bind = |name: &&str| {
         let field = spec.fields.iter().find(|field| field.name == *name);
         match field.map(|field| field.cell) {

@@ -136,7 +136,7 @@ fn parts(context: &Context<'_>) -> Result<Parts, AnalysisError> {
     let span = Window::new(second_of(context.span.begin), context.span.end);
     let length = span.length();
     let longest = SECOND * (length / SECOND + i64::from(length % SECOND > 0)).max(1);
-    let given = context.question.interval;
+    let given = context.query.interval;
     if given.is_some_and(|width| width % SECOND != 0) {
         return Err(AnalysisError::query(
             "pages are counted per second: the interval must be whole seconds",
@@ -162,7 +162,7 @@ fn counts(
             .note("pages are counted per second: the window was extended to whole seconds".into());
         Window::new(second_of(window.begin), window.end)
     });
-    let mut pass = context.pass_in(&PAGES, keys, &context.question.filter, whole)?;
+    let mut pass = context.pass_in(&PAGES, keys, &context.query.filter, whole)?;
     if context.interval.is_some() {
         pass.group_by_time(parts.span, parts.width);
     }

@@ -37,7 +37,7 @@ const KINDS: [&str; 6] = [
 ];
 
 pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
-    let by = &context.question.by;
+    let by = &context.query.by;
     if by == &["peer"] {
         return peers(context);
     }
@@ -137,7 +137,7 @@ fn owners(
         };
         found.insert(group, traffic);
     }
-    let filter = &context.question.filter;
+    let filter = &context.query.filter;
     let of_calls = keys.iter().all(|key| key.columns(&SYSCALLS).is_some());
     let reads_known = of_calls && context.has(SYSCALLS.table.name) && filter.ops.is_empty();
     if reads_known {
@@ -188,7 +188,7 @@ fn made(
     let limit = context.limit(if by_time { 0 } else { ROWS });
     let found = rows.len();
     // Of twenty thousand peers, only twenty are shown.
-    if !by_time && context.question.sort.is_none() && limit < found {
+    if !by_time && context.query.sort.is_none() && limit < found {
         rows.select_nth_unstable_by(limit, order);
         rows.truncate(limit);
     }
@@ -209,7 +209,7 @@ fn made(
         column("retransmits", "retransmits", Measure::Count).priority(1),
         column("drops", "dropped", Measure::Count).priority(1),
     ]);
-    let parts = Parts::of_question(context);
+    let parts = Parts::of_query(context);
     let mut table = AnswerTable::new("usage", "network", columns);
     for (group, traffic) in rows {
         let mut row = Vec::with_capacity(table.columns.len());
@@ -406,7 +406,7 @@ fn read_from_sockets(
 ) -> Result<BTreeMap<Vec<KeyValue>, i64>, AnalysisError> {
     let reads = Filter {
         ops: vec!["read".into()],
-        ..context.question.filter.clone()
+        ..context.query.filter.clone()
     };
     let mut by = keys.to_vec();
     by.push(Key::FdClass);

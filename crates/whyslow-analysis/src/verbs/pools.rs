@@ -213,7 +213,7 @@ fn letter(at_work: u64, known: u64) -> char {
 }
 
 fn groups(context: &Context<'_>, keys: &[Key], parts: Parts) -> Result<Groups, AnalysisError> {
-    let filter = &context.question.filter;
+    let filter = &context.query.filter;
     let plain = filter.without_stacks();
     let mut groups = Groups::new();
     if !filter.is_of_stacks() {
@@ -257,7 +257,7 @@ fn all_threads(
 ) -> Result<(), AnalysisError> {
     let mut all = vec![Key::Thread];
     all.extend(keys);
-    let filter = &context.question.filter;
+    let filter = &context.query.filter;
     let mut pass = context.pass_in(&THREADS, &all, filter, None)?;
     let lives = Lives {
         begin: pass.projection.need("ts_start"),
@@ -326,7 +326,7 @@ impl Reading<'_, '_> {
         state: &'static str,
         doing: &(dyn Fn(&str) -> Doing + Sync),
     ) -> Result<(), AnalysisError> {
-        let filter = &self.context.question.filter;
+        let filter = &self.context.query.filter;
         let mut found = self.read((spec, Some(state)), filter, doing)?;
         found.retain(|(utid, ..)| !self.recorded.contains(utid));
         if !found.is_empty() {
@@ -342,7 +342,7 @@ impl Reading<'_, '_> {
 
     /// Lock waits do not change the known times, they only classify them.
     fn locks(&mut self) -> Result<(), AnalysisError> {
-        let filter = &self.context.question.filter;
+        let filter = &self.context.query.filter;
         let mut found = self.read((&LOCKS, None), filter, &|_| Doing::Blocked)?;
         for (_, _, work) in &mut found {
             work.known_ns = 0;

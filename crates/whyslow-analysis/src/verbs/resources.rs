@@ -14,7 +14,7 @@ use super::{cpu, interfaces, stats};
 use crate::AnalysisError;
 use crate::context::Context;
 use crate::kinds::{BLOCK, SCHED, SLICES};
-use crate::query::{Filter, Question};
+use crate::query::{Filter, Query};
 use crate::sweep::Parts;
 
 /// Utilisation from which a resource counts as busy …
@@ -25,7 +25,7 @@ const WAITED_FOR: f64 = 1.0;
 const INTERVALS_MAX: usize = 1000;
 
 pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
-    if context.question.filter != Filter::default() || !context.question.by.is_empty() {
+    if context.query.filter != Filter::default() || !context.query.by.is_empty() {
         return Err(AnalysisError::query(
             "`use` covers whole resources and takes no filter and no --by",
             "use `whyslow cpu`, `whyslow block` or `whyslow net`",
@@ -49,12 +49,12 @@ pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError>
     let mut whole = AnswerTable::new("resources", "resources", Vec::new());
     for part in 0..parts.count() {
         let begin = parts.begin(part);
-        let question = Question {
+        let query = Query {
             window: Some(Window::new(begin, begin + parts.length(part))),
             interval: None,
-            ..context.question.clone()
+            ..context.query.clone()
         };
-        let of_part = Context::new(context.tables, &question)?;
+        let of_part = Context::new(context.tables, &query)?;
         let table = of_window(&of_part)?;
         let first = whole.rows.len();
         let outliers = table.outliers.into_iter();

@@ -35,7 +35,7 @@ pub(crate) fn table(
     let mut groups: Vec<(Vec<KeyValue>, Time)> =
         pass.run(context.tables, &times)?.into_iter().collect();
     let figure = figure(context)?;
-    let sort = context.question.sort.as_ref();
+    let sort = context.query.sort.as_ref();
     let is_ascending = sort.is_some_and(|sort| sort.ascending);
     groups.index_sort_by(|(group_a, a), (group_b, b)| {
         let by_figure = b.figures()[figure].cmp(&a.figures()[figure]);
@@ -48,7 +48,7 @@ pub(crate) fn table(
     });
     let more = groups.len().saturating_sub(context.limit(STACKS));
     groups.truncate(context.limit(STACKS));
-    if more > 0 && context.question.limit.is_none() {
+    if more > 0 && context.query.limit.is_none() {
         context.note(format!("{more} more stacks not shown (-n 0 shows all)"));
     }
     let frames = Frames::read(context)?;
@@ -110,7 +110,7 @@ fn columns(keys: &[Key]) -> Vec<AnswerColumn> {
 }
 
 fn figure(context: &Context<'_>) -> Result<usize, AnalysisError> {
-    let Some(sort) = &context.question.sort else {
+    let Some(sort) = &context.query.sort else {
         return Ok(0);
     };
     let place = FIGURES.iter().position(|figure| {

@@ -25,12 +25,12 @@ const ROWS: usize = 20;
 const STATES_SHOWN: [&str; 4] = ["running", "runnable", "uninterruptible", "sleeping"];
 
 pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, AnalysisError> {
-    let mut pass = context.pass_with_cut(&STATES, keys, &context.question.filter)?;
-    let parts = Parts::of_question(context);
+    let mut pass = context.pass_with_cut(&STATES, keys, &context.query.filter)?;
+    let parts = Parts::of_query(context);
     let times = StateTimes {
         parts,
         recording_end: context.recording_end(),
-        counts_ended: context.question.counts_ended,
+        counts_ended: context.query.counts_ended,
         ts: pass.projection.need("ts"),
         ts_end: pass.projection.need("ts_end"),
         state: pass.projection.need("state"),

@@ -100,7 +100,7 @@ fn shown(
     let details = Slowest::fetch(context, spec, &slowest)?;
 
     let mut table = AnswerTable::new(name, title, columns(spec, keys, interval.is_some()));
-    let parts = Parts::of_question(context);
+    let parts = Parts::of_query(context);
     let names = &context.names;
     let row = |(group, sum): &(Vec<KeyValue>, StatsSum)| {
         let mut row = Vec::with_capacity(table.columns.len());

@@ -207,7 +207,7 @@ pub(crate) fn stacks<C: Counts>(
     context: &Context<'_>,
     counts: &C,
 ) -> Result<Vec<StackSum>, AnalysisError> {
-    let mut pass = context.pass_of(&STACKS, &[], &context.question.filter)?;
+    let mut pass = context.pass_of(&STACKS, &[], &context.query.filter)?;
     let mut need = |name| pass.projection.need(name);
     let columns = Columns {
         ts: need("ts"),

@@ -42,7 +42,7 @@ fn errors(
     by.push(Key::Errno);
     let failed = Filter {
         errors_only: true,
-        ..context.question.filter.clone()
+        ..context.query.filter.clone()
     };
     let mut pass = context.pass_of(&SYSCALLS, &by, &failed)?;
     let interval = context.interval;

@@ -22,7 +22,7 @@ use crate::scan::{ColumnRef, Ints};
 use crate::spec::Field;
 
 pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
-    let filter = &context.question.filter;
+    let filter = &context.query.filter;
     let has_calls = context.has(SYSCALLS.table.name);
     let calls = by_thread(usage::sums(context, &SYSCALLS, &[Key::Thread])?);
     let cpu = if context.has(SLICES.table.name) {
@@ -101,7 +101,7 @@ struct Thread {
 
 /// Threads that existed inside the window.
 fn threads(context: &Context<'_>) -> Result<Vec<Thread>, AnalysisError> {
-    let filter = &context.question.filter;
+    let filter = &context.query.filter;
     let mut pass = context.pass_in(&THREADS, &[], filter, None)?;
     let cells = Cells::new(
         &THREADS,

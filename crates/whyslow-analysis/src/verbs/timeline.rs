@@ -103,7 +103,7 @@ fn lines(
     keys: &[Key],
     parts: Parts,
 ) -> Result<BTreeMap<Vec<KeyValue>, Line>, AnalysisError> {
-    let filter = &context.question.filter;
+    let filter = &context.query.filter;
     let mut found: BTreeMap<Vec<KeyValue>, Line> = BTreeMap::new();
     let mut recorded: BTreeSet<KeyValue> = BTreeSet::new();
     let read = |spec: &'static Spec, state| read(context, (spec, state), keys, parts);
@@ -170,7 +170,7 @@ fn read(
 ) -> Result<Vec<(KeyValue, Vec<KeyValue>, Line)>, AnalysisError> {
     let mut all = vec![Key::Thread];
     all.extend(keys);
-    let mut pass = context.pass_with_cut(spec, &all, &context.question.filter)?;
+    let mut pass = context.pass_with_cut(spec, &all, &context.query.filter)?;
     let lines = Lines {
         parts,
         recording_end: context.recording_end(),

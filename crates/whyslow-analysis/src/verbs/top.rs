@@ -32,8 +32,8 @@ pub(crate) fn tables(
     keys: &[Key],
 ) -> Result<Vec<AnswerTable>, AnalysisError> {
     let limit = context.limit(ROWS);
-    let mut pass = context.pass_with_cut(spec, keys, &context.question.filter)?;
-    let order = Order::of(spec, context.question.sort.as_ref())?;
+    let mut pass = context.pass_with_cut(spec, keys, &context.query.filter)?;
+    let order = Order::of(spec, context.query.sort.as_ref())?;
     let last = last_calls(context, spec)?;
     let top = Top::new(context, order, limit, last, &mut pass);
     let groups = pass.run(context.tables, &top)?;
@@ -276,7 +276,7 @@ impl Top {
         Self {
             limit,
             ascending: order.ascending,
-            counts_ended: context.question.counts_ended,
+            counts_ended: context.query.counts_ended,
             recording_end: context.recording_end(),
             ret: last.as_ref().map(|_| projection.need("ret")),
             last,

@@ -1,6 +1,6 @@
 //! Small recordings with manually computed answers.
 
-use whyslow_analysis::{Bins, DeviceRef, Kind, Question, Sort, Verb, ask, ask_streaming};
+use whyslow_analysis::{Bins, DeviceRef, Kind, Query, Sort, Verb, evaluate, evaluate_streaming};
 use whyslow_model::tables::{
     BlockIoRow, Collected, FdLifeRow, LostEventsRow, SyscallRow, ThreadRow,
 };
@@ -81,7 +81,7 @@ const INCIDENT: &str = "
 
 #[test]
 fn statistics_of_each_class_of_operation() {
-    let answer = ask(&recording(INCIDENT), &Question::new(Kind::Io, Verb::Stats)).unwrap();
+    let answer = evaluate(&recording(INCIDENT), &Query::new(Kind::Io, Verb::Stats)).unwrap();
     let stats = table(&answer, "stats");
     let shown = columns(
         stats,
@@ -118,9 +118,9 @@ fn statistics_of_each_class_of_operation() {
 
 #[test]
 fn share_of_the_window_counts_what_lies_inside() {
-    let mut question = Question::new(Kind::Io, Verb::Stats);
-    question.window = Some(Window::new(400_000, 800_000));
-    let answer = ask(&recording(INCIDENT), &question).unwrap();
+    let mut query = Query::new(Kind::Io, Verb::Stats);
+    query.window = Some(Window::new(400_000, 800_000));
+    let answer = evaluate(&recording(INCIDENT), &query).unwrap();
     let shown = columns(
         table(&answer, "stats"),
         &["op", "count", "total_ns", "window_ratio"],
@@ -133,9 +133,9 @@ fn share_of_the_window_counts_what_lies_inside() {
 
 #[test]
 fn operations_cut_by_the_window_are_kept_and_marked_on_both_sides() {
-    let mut question = Question::new(Kind::Io, Verb::Log);
-    question.window = Some(Window::new(700_000, 895_000));
-    let answer = ask(&recording(INCIDENT), &question).unwrap();
+    let mut query = Query::new(Kind::Io, Verb::Log);
+    query.window = Some(Window::new(700_000, 895_000));
+    let answer = evaluate(&recording(INCIDENT), &query).unwrap();
     let log = table(&answer, "log");
     assert_eq!(
         columns(log, &["name", "dur_ns", "id"]),
@@ -146,9 +146,9 @@ fn operations_cut_by_the_window_are_kept_and_marked_on_both_sides() {
 
 #[test]
 fn top_has_exactly_as_many_rows_as_asked_for() {
-    let mut question = Question::new(Kind::Io, Verb::Top);
-    question.limit = Some(2);
-    let answer = ask(&recording(INCIDENT), &question).unwrap();
+    let mut query = Query::new(Kind::Io, Verb::Top);
+    query.limit = Some(2);
+    let answer = evaluate(&recording(INCIDENT), &query).unwrap();
     assert_eq!(
         columns(
             table(&answer, "top_open"),
@@ -171,9 +171,9 @@ fn top_has_exactly_as_many_rows_as_asked_for() {
 
 #[test]
 fn what_overlaps_an_operation_is_everything_else_that_ran_during_it() {
-    let mut question = Question::new(Kind::Io, Verb::Log);
-    question.overlaps = Some(("syscall".into(), 5));
-    let answer = ask(&recording(INCIDENT), &question).unwrap();
+    let mut query = Query::new(Kind::Io, Verb::Log);
+    query.overlaps = Some(("syscall".into(), 5));
+    let answer = evaluate(&recording(INCIDENT), &query).unwrap();
     assert_eq!(
         columns(table(&answer, "log"), &["id"]),
         "op:4\nop:6\nop:7\nop:8"
@@ -183,10 +183,10 @@ fn what_overlaps_an_operation_is_everything_else_that_ran_during_it() {
 #[test]
 fn filters_hold_together() {
     let tables = recording(INCIDENT);
-    let ids = |change: &dyn Fn(&mut Question)| {
-        let mut question = Question::new(Kind::Io, Verb::Log);
-        change(&mut question);
-        columns(table(&ask(&tables, &question).unwrap(), "log"), &["id"]).replace('\n', " ")
+    let ids = |change: &dyn Fn(&mut Query)| {
+        let mut query = Query::new(Kind::Io, Verb::Log);
+        change(&mut query);
+        columns(table(&evaluate(&tables, &query).unwrap(), "log"), &["id"]).replace('\n', " ")
     };
     // Rows without a size pass a minimum size, but not an exact one.
     assert_eq!(
@@ -222,21 +222,21 @@ fn filters_hold_together() {
 
 #[test]
 fn powers_of_two_and_equal_parts() {
-    let mut question = Question::new(Kind::Io, Verb::Hist);
-    question.filter.ops = vec!["open".into()];
+    let mut query = Query::new(Kind::Io, Verb::Hist);
+    query.filter.ops = vec!["open".into()];
     let tables = recording(INCIDENT);
-    let answer = ask(&tables, &question).unwrap();
+    let answer = evaluate(&tables, &query).unwrap();
     let histogram = table(&answer, "hist_open");
     assert_eq!(
         columns(histogram, &["from_ns", "to_ns", "count"]),
         "8192 | 16384 | 1\n16384 | 32768 | 1\n32768 | 65536 | 0\n65536 | 131072 | 0\n\
          131072 | 262144 | 0\n262144 | 524288 | 0\n524288 | 1048576 | 1"
     );
-    question.bins = Bins::Linear {
+    query.bins = Bins::Linear {
         count: 4,
         uniform: false,
     };
-    let answer = ask(&tables, &question).unwrap();
+    let answer = evaluate(&tables, &query).unwrap();
     assert_eq!(
         columns(table(&answer, "hist_open"), &["from_ns", "to_ns", "count"]),
         "10000 | 202500 | 2\n202500 | 395000 | 0\n395000 | 587500 | 0\n587500 | 780000 | 1"
@@ -246,10 +246,10 @@ fn powers_of_two_and_equal_parts() {
 #[test]
 fn a_question_that_means_nothing_is_refused_with_a_hint() {
     let tables = recording(INCIDENT);
-    let refused = |change: &dyn Fn(&mut Question)| {
-        let mut question = Question::new(Kind::Io, Verb::Stats);
-        change(&mut question);
-        ask(&tables, &question).unwrap_err().to_string()
+    let refused = |change: &dyn Fn(&mut Query)| {
+        let mut query = Query::new(Kind::Io, Verb::Stats);
+        change(&mut query);
+        evaluate(&tables, &query).unwrap_err().to_string()
     };
     let sda = || vec![DeviceRef::Name("sda".into())];
     assert_eq!(
@@ -287,11 +287,7 @@ fn a_question_that_means_nothing_is_refused_with_a_hint() {
 
 #[test]
 fn what_was_not_recorded_cannot_be_told() {
-    let answer = ask(
-        &recording(INCIDENT),
-        &Question::new(Kind::Block, Verb::Stats),
-    )
-    .unwrap();
+    let answer = evaluate(&recording(INCIDENT), &Query::new(Kind::Block, Verb::Stats)).unwrap();
     assert!(answer.tables.is_empty());
     assert_eq!(
         answer.caveats,
@@ -302,10 +298,10 @@ fn what_was_not_recorded_cannot_be_told() {
 #[test]
 fn rows_of_a_log_are_handed_on_until_the_reader_has_enough() {
     let mut seen = 0;
-    let mut question = Question::new(Kind::Io, Verb::Log);
-    question.limit = Some(3);
-    ask_streaming(&recording(INCIDENT), &question, &mut |header, table| {
-        assert_eq!(header.question, "io log");
+    let mut query = Query::new(Kind::Io, Verb::Log);
+    query.limit = Some(3);
+    evaluate_streaming(&recording(INCIDENT), &query, &mut |header, table| {
+        assert_eq!(header.query, "io log");
         seen += table.rows.len();
         std::ops::ControlFlow::Continue(())
     })
@@ -334,9 +330,9 @@ fn losses_that_touch_the_window_are_told() {
     };
     let tables = MemoryTables::new(&rows, symbols, info);
     let losses = |begin, end| {
-        let mut question = Question::new(Kind::Io, Verb::Stats);
-        question.window = Some(Window::new(begin, end));
-        ask(&tables, &question).unwrap().losses.len()
+        let mut query = Query::new(Kind::Io, Verb::Stats);
+        query.window = Some(Window::new(begin, end));
+        evaluate(&tables, &query).unwrap().losses.len()
     };
     assert_eq!(
         (losses(0, 99), losses(120, 130), losses(200, 300)),
@@ -389,9 +385,9 @@ fn disks() -> MemoryTables {
 
 #[test]
 fn devices_second_by_second_as_iostat_shows_them() {
-    let mut question = Question::new(Kind::Block, Verb::Usage);
-    question.interval = Some(1_000_000_000);
-    let answer = ask(&disks(), &question).unwrap();
+    let mut query = Query::new(Kind::Block, Verb::Usage);
+    query.interval = Some(1_000_000_000);
+    let answer = evaluate(&disks(), &query).unwrap();
     assert_eq!(
         columns(
             table(&answer, "devices"),
@@ -413,18 +409,18 @@ fn devices_second_by_second_as_iostat_shows_them() {
 
 #[test]
 fn what_the_end_of_an_interval_cuts_counts_in_the_next_one_and_its_time_in_both() {
-    let ended = |kind, verb| Question {
+    let ended = |kind, verb| Query {
         counts_ended: true,
-        ..Question::new(kind, verb)
+        ..Query::new(kind, verb)
     };
-    let answer = ask(&disks(), &ended(Kind::Block, Verb::Usage)).unwrap();
+    let answer = evaluate(&disks(), &ended(Kind::Block, Verb::Usage)).unwrap();
     let shown = ["requests", "write_bytes", "busy_ns", "aqu_sz"];
     assert_eq!(
         columns(table(&answer, "devices"), &shown),
         "3 | 4096 | 800000000 | 5.000000e-1"
     );
     let calls = recording(INCIDENT);
-    let answer = ask(&calls, &ended(Kind::Io, Verb::Stats)).unwrap();
+    let answer = evaluate(&calls, &ended(Kind::Io, Verb::Stats)).unwrap();
     let stats = table(&answer, "stats");
     assert_eq!(
         columns(stats, &["op", "count", "total_ns", "unfinished"]),
@@ -436,13 +432,13 @@ fn what_the_end_of_an_interval_cuts_counts_in_the_next_one_and_its_time_in_both(
             .iter()
             .all(|caveat| !caveat.contains("started before"))
     );
-    let answer = ask(&calls, &ended(Kind::Io, Verb::Log)).unwrap();
+    let answer = evaluate(&calls, &ended(Kind::Io, Verb::Log)).unwrap();
     assert_eq!(table(&answer, "log").rows.len(), 7);
     // It is still in progress, and must be listed as such.
-    let answer = ask(&calls, &ended(Kind::Io, Verb::Top)).unwrap();
+    let answer = evaluate(&calls, &ended(Kind::Io, Verb::Top)).unwrap();
     let running = table(&answer, "unfinished");
     assert_eq!(columns(running, &["id", "dur_min_ns"]), "op:6 | 800000");
-    let answer = ask(&calls, &ended(Kind::Files, Verb::Usage)).unwrap();
+    let answer = evaluate(&calls, &ended(Kind::Files, Verb::Usage)).unwrap();
     let files = table(&answer, "usage");
     let db = columns(files, &["file", "other_calls"]);
     assert!(!db.contains("/db"), "{db}");
@@ -451,7 +447,7 @@ fn what_the_end_of_an_interval_cuts_counts_in_the_next_one_and_its_time_in_both(
 #[test]
 fn a_call_that_returned_nobody_says_when_does_not_go_on() {
     let tables = recording("100 - openat open cat - 3 /x\n200 - fsync sync sync - - /db");
-    let answer = ask(&tables, &Question::new(Kind::Io, Verb::Top)).unwrap();
+    let answer = evaluate(&tables, &Query::new(Kind::Io, Verb::Top)).unwrap();
     let running = table(&answer, "unfinished");
     assert_eq!(columns(running, &["name", "dur_min_ns"]), "fsync | 800000");
 }
@@ -465,9 +461,9 @@ fn a_device_is_found_by_name_and_by_number() {
         (DeviceRef::Name("sdb".into()), 0),
         (DeviceRef::Number { major: 8, minor: 1 }, 0),
     ] {
-        let mut question = Question::new(Kind::Block, Verb::Log);
-        question.filter.devices = vec![device];
-        let answer = ask(&disks(), &question).unwrap();
+        let mut query = Query::new(Kind::Block, Verb::Log);
+        query.filter.devices = vec![device];
+        let answer = evaluate(&disks(), &query).unwrap();
         assert_eq!(table(&answer, "log").rows.len(), count);
     }
 }
@@ -511,9 +507,9 @@ fn open_files_at_a_moment() {
     };
     let tables = MemoryTables::new(&rows, &symbols, info);
     let open = |at| {
-        let mut question = Question::new(Kind::Files, Verb::Open);
-        question.at = Some(at);
-        let answer = ask(&tables, &question).unwrap();
+        let mut query = Query::new(Kind::Files, Verb::Open);
+        query.at = Some(at);
+        let answer = evaluate(&tables, &query).unwrap();
         columns(
             table(&answer, "open"),
             &["comm", "pid", "fd", "path", "deleted"],

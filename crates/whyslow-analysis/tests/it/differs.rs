@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use whyslow_analysis::{Kind, Question, Verb, ask};
+use whyslow_analysis::{Kind, Query, Verb, evaluate};
 use whyslow_model::Window;
 use whyslow_model::answer::{Answer, Value};
 
@@ -24,10 +24,10 @@ fn calls() -> String {
     lines
 }
 
-fn differs() -> Question {
-    let mut question = Question::new(Kind::Io, Verb::Differs);
-    question.filter.dur_min = Some(1_000_000);
-    question
+fn differs() -> Query {
+    let mut query = Query::new(Kind::Io, Verb::Differs);
+    query.filter.dur_min = Some(1_000_000);
+    query
 }
 
 fn shown(answer: &Answer) -> String {
@@ -47,9 +47,9 @@ fn shown(answer: &Answer) -> String {
 
 #[test]
 fn what_the_slow_ones_have_stands_first() {
-    let mut question = differs();
-    question.by = vec!["comm".into(), "file".into()];
-    let answer = ask(&recording(&calls()), &question).unwrap();
+    let mut query = differs();
+    query.by = vec!["comm".into(), "file".into()];
+    let answer = evaluate(&recording(&calls()), &query).unwrap();
     assert_eq!(
         shown(&answer),
         "file | /backup/1 | 10 | 1.000000e0 | 2 | 6.666667e-2 | 50000000\n\
@@ -69,7 +69,7 @@ fn what_the_slow_ones_have_stands_first() {
 
 #[test]
 fn what_says_the_same_is_said_once() {
-    let answer = ask(&recording(&calls()), &differs()).unwrap();
+    let answer = evaluate(&recording(&calls()), &differs()).unwrap();
     let shown = shown(&answer);
     // Operation and system call select the same ten; so do file, directory and pattern.
     assert_eq!(
@@ -102,19 +102,19 @@ fn counts_are_those_of_statistics_over_the_same_windows() {
     let tables = recording(&lines);
     let inside = Window::new(0, 200_000_000);
     let others = Window::new(200_000_000, 400_000_000);
-    let mut question = Question::new(Kind::Io, Verb::Differs);
-    question.window = Some(inside);
-    question.baseline = Some(others);
-    question.limit = Some(0);
-    question.by = vec!["comm".into()];
-    let answer = ask(&tables, &question).unwrap();
+    let mut query = Query::new(Kind::Io, Verb::Differs);
+    query.window = Some(inside);
+    query.baseline = Some(others);
+    query.limit = Some(0);
+    query.by = vec!["comm".into()];
+    let answer = evaluate(&tables, &query).unwrap();
     let differs = table(&answer, "differs");
     assert!(!differs.rows.is_empty());
     for (window, column) in [(inside, "count"), (others, "others")] {
-        let mut stats = Question::new(Kind::Io, Verb::Stats);
+        let mut stats = Query::new(Kind::Io, Verb::Stats);
         stats.window = Some(window);
         stats.by = vec!["comm".into()];
-        let stats = ask(&tables, &stats).unwrap();
+        let stats = evaluate(&tables, &stats).unwrap();
         let stats = table(&stats, "stats");
         for row in &differs.rows {
             let who = &row[place(differs, "value")];
@@ -134,24 +134,24 @@ fn counts_are_those_of_statistics_over_the_same_windows() {
 
 #[test]
 fn all_of_them_differ_from_nobody() {
-    let question = Question::new(Kind::Io, Verb::Differs);
-    let error = ask(&recording(&calls()), &question).unwrap_err();
+    let query = Query::new(Kind::Io, Verb::Differs);
+    let error = evaluate(&recording(&calls()), &query).unwrap_err();
     assert!(
         error.to_string().contains("nothing to compare with"),
         "{error}"
     );
-    let mut question = differs();
-    question.window = Some(Window::new(0, 50_000_000));
-    question.baseline = Some(Window::new(40_000_000, 60_000_000));
-    let error = ask(&recording(&calls()), &question).unwrap_err();
+    let mut query = differs();
+    query.window = Some(Window::new(0, 50_000_000));
+    query.baseline = Some(Window::new(40_000_000, 60_000_000));
+    let error = evaluate(&recording(&calls()), &query).unwrap_err();
     assert!(error.to_string().contains("overlap"), "{error}");
 }
 
 #[test]
 fn without_any_there_is_no_table_of_differences() {
-    let mut question = differs();
-    question.filter.dur_min = Some(1 << 40);
-    let answer = ask(&recording(&calls()), &question).unwrap();
+    let mut query = differs();
+    query.filter.dur_min = Some(1 << 40);
+    let answer = evaluate(&recording(&calls()), &query).unwrap();
     assert!(table(&answer, "differs").rows.is_empty());
     assert!(
         answer

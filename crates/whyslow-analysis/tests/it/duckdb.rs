@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value as Json;
-use whyslow_analysis::{Kind, Question, Verb, ask};
+use whyslow_analysis::{Kind, Query, Verb, evaluate};
 use whyslow_model::answer::{Answer, Value};
 use whyslow_model::{Symbols, Window};
 use whyslow_store::{Existing, Limits, Recording, RecordingInfo, RecordingWriter, Tables};
@@ -92,7 +92,7 @@ fn has_duckdb() -> bool {
 /// Runs a query of the directory, with the words in braces replaced.
 pub(crate) fn sql(
     written: &Written,
-    question: &Question,
+    query: &Query,
     file: &str,
     words: &[(&str, &str)],
 ) -> Vec<Json> {
@@ -104,9 +104,9 @@ pub(crate) fn sql(
     }
     let info = written.recording.info();
     let recording = Window::new(info.begin_ns, info.end_ns);
-    let span = question.window.unwrap_or(recording);
+    let span = query.window.unwrap_or(recording);
     let bound = |bound: Option<i64>| bound.map_or("NULL::BIGINT".into(), |ns| ns.to_string());
-    let window = question.window;
+    let window = query.window;
     let variables = format!(
         "SET VARIABLE win_begin = {}; SET VARIABLE win_end = {}; SET VARIABLE span_begin = {};
          SET VARIABLE span_end = {}; SET VARIABLE rec_begin = {}; SET VARIABLE rec_end = {};",
@@ -144,15 +144,15 @@ pub(crate) fn sql(
 /// Compares the columns of the SQL result, row by row.
 pub(crate) fn check(
     written: &Written,
-    question: &Question,
+    query: &Query,
     of: Rows,
     file: &str,
     words: &[(&str, &str)],
 ) {
-    let expected = sql(written, question, file, words);
-    let answer = ask(&written.recording, question).unwrap();
+    let expected = sql(written, query, file, words);
+    let answer = evaluate(&written.recording, query).unwrap();
     let found = of.of(&answer);
-    let what = format!("{} {file} {words:?}", answer.question);
+    let what = format!("{} {file} {words:?}", answer.query);
     assert!(
         !expected.is_empty(),
         "{what}: the text finds nothing, so it proves nothing"
@@ -236,29 +236,29 @@ pub(crate) fn same_form(value: &Value, json: &Json) -> (String, String) {
     (shown::cell(value), shown)
 }
 
-pub(crate) fn question(kind: Kind, verb: Verb) -> Question {
-    Question {
+pub(crate) fn query(kind: Kind, verb: Verb) -> Query {
+    Query {
         limit: Some(0),
-        ..Question::new(kind, verb)
+        ..Query::new(kind, verb)
     }
 }
 
-pub(crate) fn by(keys: &[&str], question: Question) -> Question {
-    Question {
+pub(crate) fn by(keys: &[&str], query: Query) -> Query {
+    Query {
         by: keys.iter().map(ToString::to_string).collect(),
-        ..question
+        ..query
     }
 }
 
 /// A window in the middle, and the whole recording.
-pub(crate) fn windows(amount: Amount, question: &Question) -> [Question; 2] {
+pub(crate) fn windows(amount: Amount, query: &Query) -> [Query; 2] {
     let length = (amount.syscalls * amount.gap_ns) as i64;
     let window = Window::new(made::BEGIN + length / 3 + 17, made::BEGIN + length / 2 + 1);
     [
-        question.clone(),
-        Question {
+        query.clone(),
+        Query {
             window: Some(window),
-            ..question.clone()
+            ..query.clone()
         },
     ]
 }

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
+mod accounting;
 mod by_hand;
 mod differs;
 mod duckdb;
@@ -23,4 +24,3 @@ mod outliers;
 mod property;
 mod requests;
 mod shown;
-mod told;

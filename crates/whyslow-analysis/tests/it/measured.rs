@@ -1,6 +1,6 @@
 //! Windows: intervals of any width, and the interval of an operation as the window.
 
-use whyslow_analysis::{AnalysisError, Kind, Question, TOPICS, Verb, View, ask, interval_of};
+use whyslow_analysis::{AnalysisError, Kind, Query, TOPICS, Verb, View, evaluate, interval_of};
 use whyslow_model::answer::Answer;
 use whyslow_store::{MemoryTables, Tables};
 
@@ -14,10 +14,10 @@ fn made() -> MemoryTables {
 }
 
 /// A query for every view.
-fn views() -> Vec<Question> {
+fn views() -> Vec<Query> {
     let mut views = Vec::new();
     for topic in TOPICS {
-        let of_view = |view: &View| Question::new(topic.kind, view.verb);
+        let of_view = |view: &View| Query::new(topic.kind, view.verb);
         views.extend(topic.views.iter().map(of_view));
     }
     views
@@ -37,21 +37,21 @@ fn an_interval_longer_than_the_recording_is_all_of_it() {
     let info = tables.info();
     let length = info.end_ns - info.begin_ns;
     let mut compared = 0;
-    for question in views() {
-        let [whole, longer] = [length, i64::MAX].map(|width| Question {
+    for query in views() {
+        let [whole, longer] = [length, i64::MAX].map(|width| Query {
             // Pages are counted per second.
-            interval: Some(match question.kind {
+            interval: Some(match query.kind {
                 Kind::Mem => (width / SECOND).max(1) * SECOND,
                 _ => width,
             }),
-            ..question.clone()
+            ..query.clone()
         });
-        let whole = match ask(&tables, &whole) {
+        let whole = match evaluate(&tables, &whole) {
             Err(error) if error.to_string().contains("takes no interval") => continue,
             whole => rows(whole),
         };
-        let longer = rows(ask(&tables, &longer));
-        assert_eq!(longer, whole, "{:?} {:?}", question.kind, question.verb);
+        let longer = rows(evaluate(&tables, &longer));
+        assert_eq!(longer, whole, "{:?} {:?}", query.kind, query.verb);
         compared += 1;
     }
     assert!(compared > 15, "{compared} views");
@@ -66,30 +66,30 @@ fn what_overlaps_an_operation_is_measured_over_its_interval() {
     });
     let id = id.unwrap();
     let (_, interval) = interval_of(&tables, "syscall", id).unwrap();
-    for question in views() {
+    for query in views() {
         // Among calls, the operation itself is excluded; rows of a log are marked at the edges of
         // an explicit window, with the same cells.
         let of_calls = matches!(
-            question.kind,
+            query.kind,
             Kind::Io | Kind::Files | Kind::Syscalls | Kind::Threads
-        ) || question.kind == Kind::Net && question.verb == Verb::Usage;
+        ) || query.kind == Kind::Net && query.verb == Verb::Usage;
         if of_calls {
             continue;
         }
-        let overlapping = Question {
+        let overlapping = Query {
             overlaps: Some(("syscall".into(), id)),
-            ..question.clone()
+            ..query.clone()
         };
-        let inside = Question {
+        let inside = Query {
             window: Some(interval),
-            ..question.clone()
+            ..query.clone()
         };
         assert_eq!(
-            rows(ask(&tables, &overlapping)),
-            rows(ask(&tables, &inside)),
+            rows(evaluate(&tables, &overlapping)),
+            rows(evaluate(&tables, &inside)),
             "{:?} {:?}",
-            question.kind,
-            question.verb
+            query.kind,
+            query.verb
         );
     }
 }

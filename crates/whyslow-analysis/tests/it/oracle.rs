@@ -1,11 +1,11 @@
 //! Every verb × kind compared with an independent SQL query that DuckDB runs over the same Parquet
 //! files: all rows, in order.
 
-use whyslow_analysis::{Bins, Kind, Question, Verb};
+use whyslow_analysis::{Bins, Kind, Query, Verb};
 use whyslow_model::Window;
 use whyslow_store::Tables;
 
-use crate::it::duckdb::{Rows, amount, by, check, question, windows, written};
+use crate::it::duckdb::{Rows, amount, by, check, query, windows, written};
 use crate::it::made;
 
 const SIZE: &str =
@@ -81,21 +81,15 @@ fn stats_equal_sql() {
             ("size", size),
             ("errors", error),
         ];
-        let query = by(keys, question(kind, Verb::Stats));
-        for question in windows(amount(), &query) {
-            check(
-                &written,
-                &question,
-                Rows::Table("stats"),
-                "stats.sql",
-                &words,
-            );
+        let query = by(keys, query(kind, Verb::Stats));
+        for query in windows(amount(), &query) {
+            check(&written, &query, Rows::Table("stats"), "stats.sql", &words);
         }
     }
-    for question in windows(amount(), &question(Kind::Block, Verb::Stats)) {
+    for query in windows(amount(), &query(Kind::Block, Verb::Stats)) {
         check(
             &written,
-            &question,
+            &query,
             Rows::Table("stats"),
             "stats_stages.sql",
             &[],
@@ -110,17 +104,17 @@ fn stats_equal_sql() {
         ("size", SIZE),
         ("errors", ERRNO),
     ];
-    for question in windows(amount(), &question(Kind::Io, Verb::Syscalls)) {
+    for query in windows(amount(), &query(Kind::Io, Verb::Syscalls)) {
         check(
             &written,
-            &question,
+            &query,
             Rows::Table("syscalls"),
             "stats.sql",
             &words,
         );
         check(
             &written,
-            &question,
+            &query,
             Rows::ByFirst("syscalls"),
             "errnos.sql",
             &[],
@@ -160,18 +154,18 @@ fn usage_equals_sql() {
             ("with", with),
             ("first", ""),
         ];
-        let query = by(keys, question(Kind::Io, Verb::Usage));
-        for question in windows(amount(), &query) {
+        let query = by(keys, query(Kind::Io, Verb::Usage));
+        for query in windows(amount(), &query) {
             let usage = Rows::Table("usage");
-            check(&written, &question, usage, "usage_owner.sql", &words);
+            check(&written, &query, usage, "usage_owner.sql", &words);
         }
     }
     for (kind, view, wanted) in [
         (Kind::Io, "io", "true"),
         (Kind::Files, "files", "path2 LIKE '/%'"),
     ] {
-        let by_file = by(&["file"], question(kind, Verb::Usage));
-        for question in windows(amount(), &by_file) {
+        let by_file = by(&["file"], query(kind, Verb::Usage));
+        for query in windows(amount(), &by_file) {
             let words = [
                 ("view", view),
                 ("wanted", wanted),
@@ -182,9 +176,9 @@ fn usage_equals_sql() {
                 ("second", "path2"),
             ];
             let usage = Rows::Table("usage");
-            check(&written, &question, usage, "usage_file.sql", &words);
+            check(&written, &query, usage, "usage_file.sql", &words);
             let users = Rows::ByFirst("usage");
-            check(&written, &question, users, "sharers.sql", &words);
+            check(&written, &query, users, "sharers.sql", &words);
         }
     }
     // The patterns of the generated names.
@@ -208,21 +202,21 @@ fn usage_equals_sql() {
         ("first", &*pattern("object")),
         ("second", &*pattern("path2")),
     ];
-    let by_pattern = by(&["pattern"], question(Kind::Io, Verb::Usage));
-    for question in windows(amount(), &by_pattern) {
+    let by_pattern = by(&["pattern"], query(Kind::Io, Verb::Usage));
+    for query in windows(amount(), &by_pattern) {
         let usage = Rows::Table("usage");
-        check(&written, &question, usage, "usage_file.sql", &words);
+        check(&written, &query, usage, "usage_file.sql", &words);
     }
-    for question in windows(amount(), &question(Kind::States, Verb::Usage)) {
+    for query in windows(amount(), &query(Kind::States, Verb::Usage)) {
         check(
             &written,
-            &question,
+            &query,
             Rows::Table("states"),
             "usage_states.sql",
             &[("time", ""), ("width", WHOLE)],
         );
     }
-    for query in windows(amount(), &question(Kind::Block, Verb::Usage)) {
+    for query in windows(amount(), &query(Kind::Block, Verb::Usage)) {
         let info = written.recording.info();
         let span = query
             .window
@@ -239,7 +233,7 @@ fn usage_equals_sql() {
             "devices.sql",
             &words,
         );
-        let series = Question {
+        let series = Query {
             interval: Some(7_000_000),
             ..query
         };
@@ -290,20 +284,14 @@ fn distributions_equal_sql() {
             ("among", "PARTITION BY series"),
             ("width", ""),
         ];
-        for question in windows(amount(), &by(keys, question(kind, Verb::Hist))) {
-            check(
-                &written,
-                &question,
-                Rows::Series("hist"),
-                "hist.sql",
-                &words,
-            );
-            let linear = Question {
+        for query in windows(amount(), &by(keys, query(kind, Verb::Hist))) {
+            check(&written, &query, Rows::Series("hist"), "hist.sql", &words);
+            let linear = Query {
                 bins: Bins::Linear {
                     count: 20,
                     uniform: false,
                 },
-                ..question.clone()
+                ..query.clone()
             };
             check(
                 &written,
@@ -312,12 +300,12 @@ fn distributions_equal_sql() {
                 "hist_linear.sql",
                 &words,
             );
-            let uniform = Question {
+            let uniform = Query {
                 bins: Bins::Linear {
                     count: 20,
                     uniform: true,
                 },
-                ..question
+                ..query
             };
             let words = words.map(|(word, text)| (word, if word == "among" { "" } else { text }));
             check(
@@ -363,8 +351,8 @@ fn rows_equal_sql() {
             ("cut", edge),
             ("where", "true"),
         ];
-        for question in windows(amount(), &question(kind, Verb::Log)) {
-            check(&written, &question, Rows::Table("log"), "log.sql", &words);
+        for query in windows(amount(), &query(kind, Verb::Log)) {
+            check(&written, &query, Rows::Table("log"), "log.sql", &words);
         }
     }
     for (kind, view, columns, key, order) in [
@@ -385,12 +373,12 @@ fn rows_equal_sql() {
             ("limit", "7"),
             ("order", order),
         ];
-        for question in windows(amount(), &question(kind, Verb::Top)) {
-            let question = Question {
+        for query in windows(amount(), &query(kind, Verb::Top)) {
+            let query = Query {
                 limit: Some(7),
-                ..question
+                ..query
             };
-            check(&written, &question, Rows::Series("top_"), "top.sql", &words);
+            check(&written, &query, Rows::Series("top_"), "top.sql", &words);
         }
     }
     let words = [
@@ -401,12 +389,12 @@ fn rows_equal_sql() {
         ("limit", "7"),
         ("order", "dev_name, op"),
     ];
-    for question in windows(amount(), &question(Kind::Block, Verb::Top)) {
-        let question = Question {
+    for query in windows(amount(), &query(Kind::Block, Verb::Top)) {
+        let query = Query {
             limit: Some(7),
-            ..question
+            ..query
         };
-        check(&written, &question, Rows::Series("top_"), "top.sql", &words);
+        check(&written, &query, Rows::Series("top_"), "top.sql", &words);
     }
 }
 
@@ -418,11 +406,11 @@ fn outliers_equal_sql() {
     let log = "ts AS ts_ns, dur AS dur_ns, queue_ns, device_ns, dev_name AS dev, op, sector, bytes, \
                comm, pid, 'block:' || id AS id";
     for filtered in [false, true] {
-        for mut question in windows(amount(), &question(Kind::Block, Verb::Outliers)) {
-            question.filter.dur_min = Some(100_000);
+        for mut query in windows(amount(), &query(Kind::Block, Verb::Outliers)) {
+            query.filter.dur_min = Some(100_000);
             let mut wanted = "true";
             if filtered {
-                question.filter.ops = vec!["write".into()];
+                query.filter.ops = vec!["write".into()];
                 wanted = "op = 'write'";
             }
             let over = format!(
@@ -435,10 +423,10 @@ fn outliers_equal_sql() {
                 ("where", &*over),
             ];
             let requests = Rows::Table("requests");
-            check(&written, &question, requests, "log.sql", &words);
+            check(&written, &query, requests, "log.sql", &words);
             let words = [("min", "100000"), ("where", wanted)];
             let devices = Rows::Table("devices");
-            check(&written, &question, devices, "outliers.sql", &words);
+            check(&written, &query, devices, "outliers.sql", &words);
         }
     }
 }
@@ -448,16 +436,16 @@ fn filters_equal_sql() {
     let Some(written) = written(amount()) else {
         return;
     };
-    let check_io = |condition: &str, change: &dyn Fn(&mut Question)| {
-        let mut question = question(Kind::Io, Verb::Log);
-        change(&mut question);
+    let check_io = |condition: &str, change: &dyn Fn(&mut Query)| {
+        let mut query = query(Kind::Io, Verb::Log);
+        change(&mut query);
         let words = [
             ("view", "io"),
             ("columns", "'op:' || id AS id"),
             ("cut", "cut_of(ts, ts_end, cut)"),
             ("where", condition),
         ];
-        check(&written, &question, Rows::Table("log"), "log.sql", &words);
+        check(&written, &query, Rows::Table("log"), "log.sql", &words);
     };
     check_io("pid = 1003", &|q| q.filter.pids = vec![1003]);
     check_io("tid IN (1003, 1501)", &|q| q.filter.tids = vec![1003, 1501]);
@@ -507,8 +495,8 @@ fn files_and_threads_equal_sql() {
         return;
     };
     for (name, key) in [("file", "path"), ("dir", "regexp_extract(path, '^.*/')")] {
-        for question in windows(amount(), &by(&[name], question(Kind::Files, Verb::Top))) {
-            let (starts, ends) = match question.window {
+        for query in windows(amount(), &by(&[name], query(Kind::Files, Verb::Top))) {
+            let (starts, ends) = match query.window {
                 None => ("true".into(), "ts_end IS NOT NULL".into()),
                 Some(Window { begin, end }) => (
                     format!("ts >= {begin} AND ts < {end}"),
@@ -523,7 +511,7 @@ fn files_and_threads_equal_sql() {
             ];
             check(
                 &written,
-                &question,
+                &query,
                 Rows::Table("files"),
                 "files_top.sql",
                 &words,
@@ -531,13 +519,13 @@ fn files_and_threads_equal_sql() {
         }
     }
     for wide in [false, true] {
-        for question in windows(amount(), &question(Kind::Files, Verb::Tree)) {
-            let question = Question { wide, ..question };
+        for query in windows(amount(), &query(Kind::Files, Verb::Tree)) {
+            let query = Query { wide, ..query };
             let leaves = wide.to_string();
             let tree = Rows::ByFirst("tree");
             check(
                 &written,
-                &question,
+                &query,
                 tree,
                 "files_tree.sql",
                 &[("leaves", &*leaves)],
@@ -545,7 +533,7 @@ fn files_and_threads_equal_sql() {
         }
     }
     let at = made::BEGIN + 400_000_000;
-    let mut open = question(Kind::Files, Verb::Open);
+    let mut open = query(Kind::Files, Verb::Open);
     open.at = Some(at);
     check(
         &written,
@@ -554,14 +542,8 @@ fn files_and_threads_equal_sql() {
         "files_open.sql",
         &[("at", &at.to_string())],
     );
-    for question in windows(amount(), &question(Kind::Threads, Verb::List)) {
-        check(
-            &written,
-            &question,
-            Rows::Table("threads"),
-            "threads.sql",
-            &[],
-        );
+    for query in windows(amount(), &query(Kind::Threads, Verb::List)) {
+        check(&written, &query, Rows::Table("threads"), "threads.sql", &[]);
     }
     let lives = "ts AS ts_ns, ts_end AS ts_end_ns, dur AS life_ns, path, created, deleted, opens, reads, writes, bytes_read AS read_bytes, bytes_written AS write_bytes, comm, pid";
     let words = [
@@ -570,7 +552,7 @@ fn files_and_threads_equal_sql() {
         ("cut", "cut_of(ts, ts_end, NULL)"),
         ("where", "touches(ts, ts_end)"),
     ];
-    for question in windows(amount(), &question(Kind::Files, Verb::Log)) {
-        check(&written, &question, Rows::Table("log"), "log.sql", &words);
+    for query in windows(amount(), &query(Kind::Files, Verb::Log)) {
+        check(&written, &query, Rows::Table("log"), "log.sql", &words);
     }
 }

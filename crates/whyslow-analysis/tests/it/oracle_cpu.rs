@@ -1,9 +1,9 @@
 //! Queries about CPUs, run-queue latency, interrupts, memory and network compared with SQL, as in
 //! `oracle.rs`.
 
-use whyslow_analysis::{Kind, Question, Verb};
+use whyslow_analysis::{Kind, Query, Verb};
 
-use crate::it::duckdb::{Rows, amount, by, check, question, windows, written};
+use crate::it::duckdb::{Rows, amount, by, check, query, windows, written};
 
 const ORDER_COMM: &str = "comm NULLS FIRST";
 
@@ -55,20 +55,14 @@ fn stats_of_scheduling_equal_sql() {
             ("size", ""),
             ("errors", ""),
         ];
-        for question in windows(amount(), &by(keys, question(kind, Verb::Stats))) {
-            check(
-                &written,
-                &question,
-                Rows::Table("stats"),
-                "stats.sql",
-                &words,
-            );
+        for query in windows(amount(), &by(keys, query(kind, Verb::Stats))) {
+            check(&written, &query, Rows::Table("stats"), "stats.sql", &words);
         }
     }
-    for question in windows(amount(), &question(Kind::Irq, Verb::Stats)) {
+    for query in windows(amount(), &query(Kind::Irq, Verb::Stats)) {
         check(
             &written,
-            &question,
+            &query,
             Rows::Table("stats"),
             "stats_raise.sql",
             &[],
@@ -95,14 +89,8 @@ fn distributions_of_scheduling_equal_sql() {
         (Kind::Cpu, "cpu", "slices", "'cpu ' || cpu"),
     ] {
         let words = [("view", view), ("label", label), ("order", order)];
-        for question in windows(amount(), &by(&[key], question(kind, Verb::Hist))) {
-            check(
-                &written,
-                &question,
-                Rows::Series("hist"),
-                "hist.sql",
-                &words,
-            );
+        for query in windows(amount(), &by(&[key], query(kind, Verb::Hist))) {
+            check(&written, &query, Rows::Series("hist"), "hist.sql", &words);
         }
     }
 }
@@ -154,8 +142,8 @@ fn rows_of_scheduling_equal_sql() {
             ("cut", cut),
             ("where", "true"),
         ];
-        for question in windows(amount(), &question(kind, Verb::Log)) {
-            check(&written, &question, Rows::Table("log"), "log.sql", &words);
+        for query in windows(amount(), &query(kind, Verb::Log)) {
+            check(&written, &query, Rows::Table("log"), "log.sql", &words);
         }
     }
     for (kind, view, columns) in [
@@ -171,12 +159,12 @@ fn rows_of_scheduling_equal_sql() {
             ("limit", "9"),
             ("order", "series"),
         ];
-        for question in windows(amount(), &question(kind, Verb::Top)) {
-            let question = Question {
+        for query in windows(amount(), &query(kind, Verb::Top)) {
+            let query = Query {
                 limit: Some(9),
-                ..question
+                ..query
             };
-            check(&written, &question, Rows::Series("top_"), "top.sql", &words);
+            check(&written, &query, Rows::Series("top_"), "top.sql", &words);
         }
     }
 }
@@ -192,10 +180,7 @@ fn cpu_time_equals_sql() {
         (None, whole.to_owned(), ""),
         (Some(width), width.to_string(), "part AS ts_ns,"),
     ] {
-        let at_intervals = |question: Question| Question {
-            interval,
-            ..question
-        };
+        let at_intervals = |query: Query| Query { interval, ..query };
         let words = [
             ("keys", "comm"),
             ("groups", "comm"),
@@ -203,22 +188,22 @@ fn cpu_time_equals_sql() {
             ("time", time),
             ("order", ORDER_COMM),
         ];
-        for question in windows(amount(), &by(&["comm"], question(Kind::Cpu, Verb::Usage))) {
-            let question = at_intervals(question);
+        for query in windows(amount(), &by(&["comm"], query(Kind::Cpu, Verb::Usage))) {
+            let query = at_intervals(query);
             check(
                 &written,
-                &question,
+                &query,
                 Rows::Table("usage"),
                 "usage_cpu.sql",
                 &words,
             );
         }
         let words = [("width", &*width), ("time", time)];
-        for question in windows(amount(), &by(&["cpu"], question(Kind::Cpu, Verb::Usage))) {
-            let question = at_intervals(question);
+        for query in windows(amount(), &by(&["cpu"], query(Kind::Cpu, Verb::Usage))) {
+            let query = at_intervals(query);
             check(
                 &written,
-                &question,
+                &query,
                 Rows::Table("cpus"),
                 "usage_cpus.sql",
                 &words,
@@ -232,12 +217,12 @@ fn timelines_and_resources_equal_sql() {
     let Some(written) = written(amount()) else {
         return;
     };
-    for query in windows(amount(), &question(Kind::Threads, Verb::Timeline)) {
+    for query in windows(amount(), &query(Kind::Threads, Verb::Timeline)) {
         for interval in [None, Some(70_000_000), Some(1_000_000)] {
             let whole = "(getvariable('span_end') - getvariable('span_begin'))";
             let sixty = format!("(({whole} + 59) // 60)");
             let width = interval.map_or(sixty, |width: i64| width.to_string());
-            let query = Question {
+            let query = Query {
                 interval,
                 ..query.clone()
             };
@@ -250,7 +235,7 @@ fn timelines_and_resources_equal_sql() {
             );
         }
     }
-    for query in windows(amount(), &question(Kind::Use, Verb::Usage)) {
+    for query in windows(amount(), &query(Kind::Use, Verb::Usage)) {
         check(&written, &query, Rows::Table("resources"), "use.sql", &[]);
     }
 }
@@ -273,7 +258,7 @@ fn filters_of_system_calls_equal_sql() {
             vec!["epoll_wait"],
         ),
     ] {
-        for mut query in windows(amount(), &question(Kind::Syscalls, Verb::Log)) {
+        for mut query in windows(amount(), &query(Kind::Syscalls, Verb::Log)) {
             query.filter.pids.clone_from(&pids);
             query.filter.ops = ops.iter().map(ToString::to_string).collect();
             let words = [
@@ -300,10 +285,10 @@ fn interrupts_memory_and_network_equal_sql() {
         ("length", whole),
         ("order", ORDER_COMM),
     ];
-    for question in windows(amount(), &by(&["comm"], question(Kind::Irq, Verb::Usage))) {
+    for query in windows(amount(), &by(&["comm"], query(Kind::Irq, Verb::Usage))) {
         check(
             &written,
-            &question,
+            &query,
             Rows::Table("usage"),
             "usage_irq.sql",
             &words,
@@ -320,19 +305,19 @@ fn interrupts_memory_and_network_equal_sql() {
         ("either", "coalesce(pages.comm, stalled.comm) AS comm"),
         ("on", "pages.comm IS NOT DISTINCT FROM stalled.comm"),
     ];
-    for question in windows(amount(), &by(&["comm"], question(Kind::Mem, Verb::Usage))) {
+    for query in windows(amount(), &by(&["comm"], query(Kind::Mem, Verb::Usage))) {
         check(
             &written,
-            &question,
+            &query,
             Rows::Table("usage"),
             "usage_mem.sql",
             &words,
         );
     }
-    for question in windows(amount(), &by(&["comm"], question(Kind::Net, Verb::Usage))) {
+    for query in windows(amount(), &by(&["comm"], query(Kind::Net, Verb::Usage))) {
         check(
             &written,
-            &question,
+            &query,
             Rows::Table("usage"),
             "usage_net_owner.sql",
             &words,
@@ -348,20 +333,20 @@ fn interrupts_memory_and_network_equal_sql() {
             ("first", ""),
             ("seconds", "span_s()"),
         ];
-        for question in windows(amount(), &by(&[key], question(Kind::Net, Verb::Usage))) {
+        for query in windows(amount(), &by(&[key], query(Kind::Net, Verb::Usage))) {
             check(
                 &written,
-                &question,
+                &query,
                 Rows::Table("usage"),
                 "usage_net.sql",
                 &words,
             );
         }
     }
-    for question in windows(amount(), &by(&["peer"], question(Kind::Net, Verb::Usage))) {
+    for query in windows(amount(), &by(&["peer"], query(Kind::Net, Verb::Usage))) {
         check(
             &written,
-            &question,
+            &query,
             Rows::Table("usage"),
             "usage_peer.sql",
             &[],

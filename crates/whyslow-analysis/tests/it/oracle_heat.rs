@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use whyslow_analysis::{Kind, Question, Verb, Weight, ask};
+use whyslow_analysis::{Kind, Query, Verb, Weight, evaluate};
 use whyslow_model::Window;
 use whyslow_model::answer::{AnswerTable, Value};
 
-use crate::it::duckdb::{Rows, amount, by, check, question, windows, written};
+use crate::it::duckdb::{Rows, amount, by, check, query, windows, written};
 use crate::it::shown;
 
 /// Kind, its view, keys, and their SQL expressions.
@@ -62,7 +62,7 @@ fn heat_maps_equal_sql() {
         } else {
             format!("PARTITION BY {}", names.join(", "))
         };
-        for query in windows(amount(), &by(keys, question(kind, Verb::Heat))) {
+        for query in windows(amount(), &by(keys, query(kind, Verb::Heat))) {
             let span = query.window.unwrap_or_else(|| {
                 let info = whyslow_store::Tables::info(&written.recording);
                 Window::new(info.begin_ns, info.end_ns)
@@ -95,7 +95,7 @@ fn heat_maps_equal_sql() {
                         },
                     ),
                 ];
-                let query = Question {
+                let query = Query {
                     limit,
                     interval,
                     weight,
@@ -145,22 +145,22 @@ fn maps_of_groups_add_up_to_that_of_all() {
         if keys.is_empty() {
             continue;
         }
-        let all = ask(&written.recording, &question(kind, Verb::Heat)).unwrap();
+        let all = evaluate(&written.recording, &query(kind, Verb::Heat)).unwrap();
         let whole = cells(shown::table(&all, "heat"));
         assert!(!whole.is_empty());
         let total: i64 = whole.values().map(|(count, _)| count).sum();
-        let grouped = by(keys, question(kind, Verb::Heat));
-        let answer = ask(&written.recording, &grouped).unwrap();
+        let grouped = by(keys, query(kind, Verb::Heat));
+        let answer = evaluate(&written.recording, &grouped).unwrap();
         let table = shown::table(&answer, "heat");
         assert_eq!(cells(table), whole, "{kind:?} {keys:?}");
         assert_eq!(fact(table, "groups_left_out"), 0);
         assert_eq!(fact(table, "rows_left_out"), 0);
         // With few groups, the shown and the omitted counts add up to everything.
-        let few = Question {
+        let few = Query {
             limit: Some(1),
             ..grouped
         };
-        let answer = ask(&written.recording, &few).unwrap();
+        let answer = evaluate(&written.recording, &few).unwrap();
         let table = shown::table(&answer, "heat");
         let shown: i64 = cells(table).values().map(|(count, _)| count).sum();
         assert_eq!(

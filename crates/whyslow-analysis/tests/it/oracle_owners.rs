@@ -2,7 +2,7 @@
 
 use whyslow_analysis::{Kind, Verb};
 
-use crate::it::duckdb::{Rows, Written, amount, by, check, question, windows, written};
+use crate::it::duckdb::{Rows, Written, amount, by, check, query, windows, written};
 
 /// Key, its SQL expression for a row, and the column that shows it.
 const OWNERS: [(&str, &str, &str); 3] = [
@@ -43,8 +43,8 @@ fn stats_by_owner_equal_sql() {
                 Kind::Syscalls => "syscalls",
                 _ => "stats",
             };
-            for question in windows(amount(), &by(&[key], question(kind, Verb::Stats))) {
-                check(&written, &question, Rows::Table(shown), "stats.sql", &words);
+            for query in windows(amount(), &by(&[key], query(kind, Verb::Stats))) {
+                check(&written, &query, Rows::Table(shown), "stats.sql", &words);
             }
         }
     }
@@ -104,8 +104,8 @@ fn usage_by_owner_equals_sql() {
 }
 
 fn usage(written: &Written, (kind, key): (Kind, &str), file: &str, words: &[(&str, &str)]) {
-    for question in windows(amount(), &by(&[key], question(kind, Verb::Usage))) {
-        check(written, &question, Rows::Table("usage"), file, words);
+    for query in windows(amount(), &by(&[key], query(kind, Verb::Usage))) {
+        check(written, &query, Rows::Table("usage"), file, words);
     }
 }
 
@@ -114,9 +114,9 @@ fn users_are_shown_with_name_and_number() {
     let Some(written) = written(amount()) else {
         return;
     };
-    let answer = whyslow_analysis::ask(
+    let answer = whyslow_analysis::evaluate(
         &written.recording,
-        &by(&["user"], question(Kind::Syscalls, Verb::Stats)),
+        &by(&["user"], query(Kind::Syscalls, Verb::Stats)),
     );
     let answer = answer.expect("an answer");
     let shown = crate::it::shown::columns(&answer.tables[0], &["user", "uid"]);

@@ -1,8 +1,8 @@
 //! Queries about requests and their phases compared with SQL, as in `oracle.rs`.
 
-use whyslow_analysis::{Filter, KeyFilter, Kind, Question, Verb};
+use whyslow_analysis::{Filter, KeyFilter, Kind, Query, Verb};
 
-use crate::it::duckdb::{Rows, amount, by, check, question, windows, written};
+use crate::it::duckdb::{Rows, amount, by, check, query, windows, written};
 
 const ERRORS: &str = "count(*) FILTER (WHERE outcome NOT IN ('ok', 'unknown', 'cut')) AS errors,";
 
@@ -54,9 +54,9 @@ fn statistics_of_requests_equal_sql() {
             ("size", ""),
             ("errors", errors),
         ];
-        for question in windows(amount(), &by(keys, question(Kind::Requests, Verb::Stats))) {
+        for query in windows(amount(), &by(keys, query(Kind::Requests, Verb::Stats))) {
             let rows = Rows::Table("stats");
-            check(&written, &question, rows, "stats.sql", &words);
+            check(&written, &query, rows, "stats.sql", &words);
         }
     }
 }
@@ -89,12 +89,12 @@ fn filters_of_requests_equal_sql() {
         ),
         (vec![value("role", &["client"])], "role = 'client'"),
     ] {
-        let question = Question {
+        let query = Query {
             filter: Filter {
                 values,
                 ..Filter::default()
             },
-            ..question(Kind::Requests, Verb::Log)
+            ..query(Kind::Requests, Verb::Log)
         };
         let words = [
             ("view", "requests"),
@@ -102,14 +102,14 @@ fn filters_of_requests_equal_sql() {
             ("cut", "cut_of(ts, ts_end, cut)"),
             ("where", condition),
         ];
-        check(&written, &question, Rows::Table("log"), "log.sql", &words);
+        check(&written, &query, Rows::Table("log"), "log.sql", &words);
     }
-    let failed = Question {
+    let failed = Query {
         filter: Filter {
             errors_only: true,
             ..Filter::default()
         },
-        ..question(Kind::Requests, Verb::Log)
+        ..query(Kind::Requests, Verb::Log)
     };
     let words = [
         ("view", "requests"),
@@ -132,9 +132,9 @@ fn phases_are_those_of_the_requests_that_pass() {
         }],
         ..Filter::default()
     };
-    let question = Question {
+    let query = Query {
         filter,
-        ..by(&["phase"], question(Kind::Requests, Verb::Stats))
+        ..by(&["phase"], query(Kind::Requests, Verb::Stats))
     };
     let view = "phases SEMI JOIN request ON request.id = phases.request AND status = 503";
     let words = [
@@ -145,13 +145,7 @@ fn phases_are_those_of_the_requests_that_pass() {
         ("size", ""),
         ("errors", ""),
     ];
-    check(
-        &written,
-        &question,
-        Rows::Table("stats"),
-        "stats.sql",
-        &words,
-    );
+    check(&written, &query, Rows::Table("stats"), "stats.sql", &words);
 }
 
 #[test]
@@ -161,10 +155,10 @@ fn distributions_of_requests_equal_sql() {
     };
     for (key, view) in [("outcome", "requests"), ("phase", "phases")] {
         let words = [("view", view), ("label", key), ("order", "series")];
-        let question = by(&[key], question(Kind::Requests, Verb::Hist));
-        for question in windows(amount(), &question) {
+        let query = by(&[key], query(Kind::Requests, Verb::Hist));
+        for query in windows(amount(), &query) {
             let rows = Rows::Series("hist");
-            check(&written, &question, rows, "hist.sql", &words);
+            check(&written, &query, rows, "hist.sql", &words);
         }
     }
 }
@@ -174,8 +168,8 @@ fn who_asked_how_much_equals_sql() {
     let Some(written) = written(amount()) else {
         return;
     };
-    for question in windows(amount(), &question(Kind::Requests, Verb::Usage)) {
+    for query in windows(amount(), &query(Kind::Requests, Verb::Usage)) {
         let rows = Rows::Table("usage");
-        check(&written, &question, rows, "usage_requests.sql", &[]);
+        check(&written, &query, rows, "usage_requests.sql", &[]);
     }
 }

@@ -2,19 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use whyslow_analysis::{Kind, Question, Verb, ask};
+use whyslow_analysis::{Kind, Query, Verb, evaluate};
 use whyslow_model::Window;
 use whyslow_model::answer::Value;
 
-use crate::it::duckdb::{Rows, amount, by, check, question, sql, windows, written};
+use crate::it::duckdb::{Rows, amount, by, check, query, sql, windows, written};
 use crate::it::made::{Amount, BEGIN};
 use crate::it::shown;
 
 /// Does not divide the window: the last interval is shorter.
 const WIDTH: i64 = 70_000_000;
 
-fn each_part(query: &Question) -> [Question; 2] {
-    let of_parts = |query: Question| Question {
+fn each_part(query: &Query) -> [Query; 2] {
+    let of_parts = |query: Query| Query {
         interval: Some(WIDTH),
         ..query
     };
@@ -48,9 +48,9 @@ fn io_by_interval_equals_sql() {
             ("with", with),
             ("first", "ts_ns,"),
         ];
-        for question in each_part(&by(&[key], question(Kind::Io, Verb::Usage))) {
+        for query in each_part(&by(&[key], query(Kind::Io, Verb::Usage))) {
             let usage = Rows::Table("usage");
-            check(&written, &question, usage, "usage_owner.sql", &words);
+            check(&written, &query, usage, "usage_owner.sql", &words);
         }
     }
     for (kind, view, wanted) in [
@@ -66,13 +66,13 @@ fn io_by_interval_equals_sql() {
             ("first", "object"),
             ("second", "path2"),
         ];
-        for question in each_part(&by(&["file"], question(kind, Verb::Usage))) {
+        for query in each_part(&by(&["file"], query(kind, Verb::Usage))) {
             let usage = Rows::Table("usage");
-            check(&written, &question, usage, "usage_file.sql", &words);
+            check(&written, &query, usage, "usage_file.sql", &words);
         }
     }
     let width = WIDTH.to_string();
-    for query in each_part(&question(Kind::Io, Verb::Usage)) {
+    for query in each_part(&query(Kind::Io, Verb::Usage)) {
         let words = [("width", &*width)];
         let interfaces = Rows::Table("interfaces");
         check(&written, &query, interfaces, "interfaces.sql", &words);
@@ -96,7 +96,7 @@ fn sharers_by_interval_equal_sql() {
     let Some(written) = written(amount()) else {
         return;
     };
-    for query in each_part(&by(&["file"], question(Kind::Io, Verb::Usage))) {
+    for query in each_part(&by(&["file"], query(Kind::Io, Verb::Usage))) {
         let width = WIDTH.to_string();
         let expected = sql(
             &written,
@@ -109,7 +109,7 @@ fn sharers_by_interval_equal_sql() {
             .iter()
             .map(|row| (text(row, "place"), text(row, "by")))
             .collect();
-        let answer = ask(&written.recording, &query).unwrap();
+        let answer = evaluate(&written.recording, &query).unwrap();
         let table = shown::table(&answer, "usage");
         let [ts, file, by] = ["ts_ns", "file", "by"].map(|name| shown::place(table, name));
         let rows = table.rows.iter().filter(|row| row[file] != Value::Null);
@@ -140,7 +140,7 @@ fn states_interrupts_memory_and_packets_by_interval_equal_sql() {
     let order = "comm NULLS FIRST";
     let usage = Rows::Table("usage");
     for (kind, verb) in [(Kind::States, Verb::Usage), (Kind::Threads, Verb::States)] {
-        for query in each_part(&question(kind, verb)) {
+        for query in each_part(&query(kind, verb)) {
             let words = [("time", "part AS ts_ns,"), ("width", &*width)];
             check(
                 &written,
@@ -152,7 +152,7 @@ fn states_interrupts_memory_and_packets_by_interval_equal_sql() {
         }
     }
     let time = format!("begin_of(ts, {WIDTH}) AS ts_ns,");
-    for query in each_part(&by(&["comm"], question(Kind::Irq, Verb::Usage))) {
+    for query in each_part(&by(&["comm"], query(Kind::Irq, Verb::Usage))) {
         let words = [
             ("keys", "comm"),
             ("time", &*time),
@@ -172,7 +172,7 @@ fn states_interrupts_memory_and_packets_by_interval_equal_sql() {
         ("order", "netif NULLS FIRST"),
         ("seconds", &*seconds),
     ];
-    for query in each_part(&by(&["netif"], question(Kind::Net, Verb::Usage))) {
+    for query in each_part(&by(&["netif"], query(Kind::Net, Verb::Usage))) {
         check(&written, &query, usage, "usage_net.sql", &words);
     }
 }
@@ -205,8 +205,8 @@ fn memory_by_interval_equals_sql() {
         ("first", "ts_ns,"),
         ("order", "comm NULLS FIRST"),
     ];
-    for query in windows(long, &by(&["comm"], question(Kind::Mem, Verb::Usage))) {
-        let query = Question {
+    for query in windows(long, &by(&["comm"], query(Kind::Mem, Verb::Usage))) {
+        let query = Query {
             interval: Some(WIDTH),
             ..query
         };
@@ -220,8 +220,8 @@ fn errors_by_number_are_those_of_their_interval() {
     let Some(written) = written(amount()) else {
         return;
     };
-    for query in each_part(&question(Kind::Syscalls, Verb::Stats)) {
-        let answer = ask(&written.recording, &query).unwrap();
+    for query in each_part(&query(Kind::Syscalls, Verb::Stats)) {
+        let answer = evaluate(&written.recording, &query).unwrap();
         let table = shown::table(&answer, "syscalls");
         let [errors, errnos] = ["errors", "errnos"].map(|name| shown::place(table, name));
         let mut failed = 0;
@@ -258,15 +258,15 @@ fn a_limit_is_that_of_each_interval() {
         (Kind::Cpu, Verb::Usage, &["tid"]),
         (Kind::States, Verb::Usage, &["tid"]),
     ] {
-        let all = Question {
+        let all = Query {
             interval: Some(WIDTH),
-            ..by(keys, question(kind, verb))
+            ..by(keys, query(kind, verb))
         };
-        let few = Question {
+        let few = Query {
             limit: Some(1),
             ..all.clone()
         };
-        let [all, few] = [all, few].map(|query| ask(&written.recording, &query).unwrap());
+        let [all, few] = [all, few].map(|query| evaluate(&written.recording, &query).unwrap());
         let mut seen: BTreeMap<String, usize> = BTreeMap::new();
         let mut expected = all.tables[0].rows.clone();
         expected.retain(|row| {
@@ -285,20 +285,20 @@ fn use_by_interval_is_use_of_each_window() {
     let Some(written) = written(amount()) else {
         return;
     };
-    let series = Question {
+    let series = Query {
         interval: Some(WIDTH),
         window: Some(Window::new(BEGIN + 100_000_000, BEGIN + 300_000_000)),
-        ..question(Kind::Use, Verb::Usage)
+        ..query(Kind::Use, Verb::Usage)
     };
-    let answer = ask(&written.recording, &series).unwrap();
+    let answer = evaluate(&written.recording, &series).unwrap();
     let mut expected = Vec::new();
     for begin in [100_000_000, 170_000_000, 240_000_000] {
         let (begin, end) = (BEGIN + begin, BEGIN + (begin + WIDTH).min(300_000_000));
-        let part = Question {
+        let part = Query {
             window: Some(Window::new(begin, end)),
-            ..question(Kind::Use, Verb::Usage)
+            ..query(Kind::Use, Verb::Usage)
         };
-        let answer = ask(&written.recording, &part).unwrap();
+        let answer = evaluate(&written.recording, &part).unwrap();
         for row in &answer.tables[0].rows {
             let mut row = row.clone();
             row.insert(0, begin.into());

@@ -1,9 +1,9 @@
 //! One device compared with another (`--vs`), against SQL.
 
-use whyslow_analysis::{DeviceRef, Kind, Verb, ask};
+use whyslow_analysis::{DeviceRef, Kind, Verb, evaluate};
 use whyslow_model::answer::Value;
 
-use crate::it::duckdb::{amount, question, sql, written};
+use crate::it::duckdb::{amount, query, sql, written};
 use crate::it::shown;
 
 #[test]
@@ -11,13 +11,13 @@ fn two_devices_side_by_side_equal_sql() {
     let Some(written) = written(amount()) else {
         return;
     };
-    let mut query = question(Kind::Block, Verb::Hist);
+    let mut query = query(Kind::Block, Verb::Hist);
     query.filter.devices = vec![DeviceRef::Name("sda".into())];
     query.versus = Some(DeviceRef::Number {
         major: 253,
         minor: 0,
     });
-    let answer = ask(&written.recording, &query).unwrap();
+    let answer = evaluate(&written.recording, &query).unwrap();
     let table = shown::table(&answer, "hist_versus");
     for (column, device) in [("sda", "sda"), ("253:0", "dm-0")] {
         let view = format!("(SELECT * FROM block WHERE dev_name = '{device}')");

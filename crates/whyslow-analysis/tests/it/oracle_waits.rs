@@ -1,8 +1,8 @@
 //! Queries about DNS lookups, lock waits and stacks compared with SQL, as in `oracle.rs`.
 
-use whyslow_analysis::{Kind, Question, Verb};
+use whyslow_analysis::{Kind, Query, Verb};
 
-use crate::it::duckdb::{Rows, Written, amount, by, check, question, windows, written};
+use crate::it::duckdb::{Rows, Written, amount, by, check, query, windows, written};
 
 /// Kind, its view, prefix of its ids, and keys with their SQL expressions.
 const KINDS: [(Kind, &str, &str, &[&str], &str); 9] = [
@@ -90,10 +90,10 @@ fn stats_and_usage_of_waits_equal_sql() {
             ("errors", ""),
         ];
         for verb in [Verb::Stats, Verb::Usage] {
-            for question in windows(amount(), &by(keys, question(kind, verb))) {
+            for query in windows(amount(), &by(keys, query(kind, verb))) {
                 check(
                     &written,
-                    &question,
+                    &query,
                     Rows::Table(verb.name()),
                     "stats.sql",
                     &words,
@@ -123,14 +123,8 @@ fn usage_of_waits_is_by_process() {
             ("size", ""),
             ("errors", ""),
         ];
-        for question in windows(amount(), &question(kind, Verb::Usage)) {
-            check(
-                &written,
-                &question,
-                Rows::Table("usage"),
-                "stats.sql",
-                &words,
-            );
+        for query in windows(amount(), &query(kind, Verb::Usage)) {
+            check(&written, &query, Rows::Table("usage"), "stats.sql", &words);
         }
     }
 }
@@ -147,14 +141,8 @@ fn distributions_of_waits_equal_sql() {
         (Kind::Stacks, "kind", "stacks", "kind"),
     ] {
         let words = [("view", view), ("label", label), ("order", order)];
-        for question in windows(amount(), &by(&[key], question(kind, Verb::Hist))) {
-            check(
-                &written,
-                &question,
-                Rows::Series("hist"),
-                "hist.sql",
-                &words,
-            );
+        for query in windows(amount(), &by(&[key], query(kind, Verb::Hist))) {
+            check(&written, &query, Rows::Series("hist"), "hist.sql", &words);
         }
     }
 }
@@ -198,8 +186,8 @@ fn rows(written: &Written, (kind, view): (Kind, &str), columns: &str) {
         ),
         ("where", "true"),
     ];
-    for question in windows(amount(), &question(kind, Verb::Log)) {
-        check(written, &question, Rows::Table("log"), "log.sql", &words);
+    for query in windows(amount(), &query(kind, Verb::Log)) {
+        check(written, &query, Rows::Table("log"), "log.sql", &words);
     }
     // The longest stacks are shown as caller trees.
     if kind == Kind::Stacks {
@@ -213,11 +201,11 @@ fn rows(written: &Written, (kind, view): (Kind, &str), columns: &str) {
         ("limit", "7"),
         ("order", "cpu"),
     ];
-    for question in windows(amount(), &by(&["cpu"], question(kind, Verb::Top))) {
-        let question = Question {
+    for query in windows(amount(), &by(&["cpu"], query(kind, Verb::Top))) {
+        let query = Query {
             limit: Some(7),
-            ..question
+            ..query
         };
-        check(written, &question, Rows::Series("top_"), "top.sql", &words);
+        check(written, &query, Rows::Series("top_"), "top.sql", &words);
     }
 }

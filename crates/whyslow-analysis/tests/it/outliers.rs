@@ -1,7 +1,7 @@
 //! `block outliers` on simulated machines: disks of which one is bad, busy, alone or of another
 //! type.
 
-use whyslow_analysis::{Kind, Question, Sort, Verb, ask};
+use whyslow_analysis::{Kind, Query, Sort, Verb, evaluate};
 use whyslow_model::answer::{Answer, Value};
 use whyslow_model::tables::{BlockIoRow, Collected, EmitAll};
 use whyslow_model::{Symbols, Window};
@@ -108,12 +108,12 @@ fn disks(count: usize, first: Disk) -> Vec<Disk> {
     NAMES.iter().take(count).enumerate().map(named).collect()
 }
 
-fn question() -> Question {
-    Question::new(Kind::Block, Verb::Outliers)
+fn query() -> Query {
+    Query::new(Kind::Block, Verb::Outliers)
 }
 
 fn answer_for(disks: &[Disk]) -> Answer {
-    ask(&machine(disks), &question()).unwrap()
+    evaluate(&machine(disks), &query()).unwrap()
 }
 
 /// Names of the marked devices, and the first device's verdict.
@@ -354,12 +354,12 @@ fn only_devices_of_the_question_are_compared() {
         slow_one_in: Some(5),
         ..DISK
     };
-    let mut question = question();
+    let mut query = query();
     let tables = machine(&disks(8, bad));
-    question.filter.devices = ["sda", "sdb", "sdc"]
+    query.filter.devices = ["sda", "sdb", "sdc"]
         .map(|name| whyslow_analysis::DeviceRef::Name(name.into()))
         .to_vec();
-    let (marked, words) = found(&ask(&tables, &question).unwrap());
+    let (marked, words) = found(&evaluate(&tables, &query).unwrap());
     assert!(marked.is_empty());
     assert!(
         words.starts_with("cannot compare: only 3 devices of its driver"),
@@ -374,9 +374,9 @@ fn requests_over_the_threshold_are_listed_in_order_of_time() {
         ..DISK
     };
     let tables = machine(&disks(8, bad));
-    let mut question = question();
-    question.limit = Some(3);
-    let answer = ask(&tables, &question).unwrap();
+    let mut query = query();
+    query.limit = Some(3);
+    let answer = evaluate(&tables, &query).unwrap();
     let requests = table(&answer, "requests");
     assert_eq!(requests.title, "requests of at least 100 ms");
     assert_eq!(requests.rows.len(), 3);
@@ -393,8 +393,8 @@ fn requests_over_the_threshold_are_listed_in_order_of_time() {
         "the threshold is 100 ms (set another with --min)"
     ));
 
-    question.filter.dur_min = Some(SECOND);
-    let answer = ask(&tables, &question).unwrap();
+    query.filter.dur_min = Some(SECOND);
+    let answer = evaluate(&tables, &query).unwrap();
     assert_eq!(table(&answer, "requests").title, "requests of at least 1 s");
     assert!(table(&answer, "requests").rows.is_empty());
     let has_caveat = |text: &str| answer.caveats.iter().any(|caveat| caveat.starts_with(text));
@@ -413,27 +413,27 @@ fn each_interval_is_compared_by_itself() {
     for disk in &mut all {
         disk.requests = 600;
     }
-    let mut question = question();
-    question.interval = Some(6 * SECOND);
-    let answer = ask(&machine(&all), &question).unwrap();
+    let mut query = query();
+    query.interval = Some(6 * SECOND);
+    let answer = evaluate(&machine(&all), &query).unwrap();
     let devices = table(&answer, "devices");
     assert_eq!(devices.rows.len(), 16);
     assert_eq!(devices.outliers, [0, 8]);
     let begins = columns(devices, &["ts_ns"]);
     assert!(begins.starts_with("0\n") && begins.ends_with("\n6000000000"));
     // A window of the same length gives the same result.
-    question.interval = None;
-    question.window = Some(Window::new(6 * SECOND, 12 * SECOND));
-    assert_eq!(found(&ask(&machine(&all), &question).unwrap()).0, ["sda"]);
+    query.interval = None;
+    query.window = Some(Window::new(6 * SECOND, 12 * SECOND));
+    assert_eq!(found(&evaluate(&machine(&all), &query).unwrap()).0, ["sda"]);
 }
 
 #[test]
 fn other_questions_have_no_such_view() {
-    let error = ask(&machine(&[]), &Question::new(Kind::Io, Verb::Outliers)).unwrap_err();
+    let error = evaluate(&machine(&[]), &Query::new(Kind::Io, Verb::Outliers)).unwrap_err();
     assert_eq!(error.to_string(), "unknown view `outliers` of io");
-    let mut question = question();
-    question.by = vec!["comm".into()];
-    let error = ask(&machine(&disks(4, DISK)), &question).unwrap_err();
+    let mut query = query();
+    query.by = vec!["comm".into()];
+    let error = evaluate(&machine(&disks(4, DISK)), &query).unwrap_err();
     assert!(
         error
             .to_string()
@@ -457,13 +457,13 @@ fn comparisons_equal_sql() {
     let Some(written) = written_by(|symbols, writer| record(&disks, symbols, writer)) else {
         return;
     };
-    let question = Question {
+    let query = Query {
         sort: Some(Sort {
             column: "dev".into(),
             ascending: true,
         }),
-        ..question()
+        ..query()
     };
     let tests = Rows::Table("comparisons");
-    check(&written, &question, tests, "outliers_peers.sql", &[]);
+    check(&written, &query, tests, "outliers_peers.sql", &[]);
 }

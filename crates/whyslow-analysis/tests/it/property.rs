@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
-use whyslow_analysis::{Filter, Kind, Question, Verb, ask};
+use whyslow_analysis::{Filter, Kind, Query, Verb, evaluate};
 use whyslow_model::answer::Value;
 use whyslow_model::syscall::Op;
 use whyslow_model::tables::Collected;
@@ -122,21 +122,21 @@ fn prefix(kind: Kind) -> &'static str {
 
 // tidy: long because it runs every verb once
 fn check(case: &Case, tables: &MemoryTables, rows: &[Plain]) -> Result<(), TestCaseError> {
-    let question = |verb| Question {
+    let query = |verb| Query {
         window: case.window,
         filter: case.filter.clone(),
-        ..Question::new(case.kind, verb)
+        ..Query::new(case.kind, verb)
     };
     let groups = by_group(rows);
     let prefix = prefix(case.kind);
 
-    let answer = ask(tables, &question(Verb::Log)).unwrap();
+    let answer = evaluate(tables, &query(Verb::Log)).unwrap();
     let mut in_order: Vec<&Plain> = rows.iter().collect();
     in_order.sort_by_key(|row| (row.ts, row.id));
     let found = columns(table(&answer, "log"), &["id"]);
     prop_assert_eq!(found, ids(prefix, &in_order).join("\n"));
 
-    let answer = ask(tables, &question(Verb::Stats)).unwrap();
+    let answer = evaluate(tables, &query(Verb::Stats)).unwrap();
     let stats = table(&answer, "stats");
     prop_assert_eq!(stats.rows.len(), groups.len());
     for row in &stats.rows {
@@ -160,7 +160,7 @@ fn check(case: &Case, tables: &MemoryTables, rows: &[Plain]) -> Result<(), TestC
         );
     }
 
-    let answer = ask(tables, &question(Verb::Top)).unwrap();
+    let answer = evaluate(tables, &query(Verb::Top)).unwrap();
     let tops = answer
         .tables
         .iter()
@@ -179,7 +179,7 @@ fn check(case: &Case, tables: &MemoryTables, rows: &[Plain]) -> Result<(), TestC
     prop_assert_eq!(shown.len(), expected.count());
 
     for verb in [Verb::Hist, Verb::Heat] {
-        let answer = ask(tables, &question(verb)).unwrap();
+        let answer = evaluate(tables, &query(verb)).unwrap();
         let counts = answer.tables.iter().flat_map(|table| {
             let count = place(table, "count");
             table.rows.iter().map(move |row| match row[count] {
@@ -196,13 +196,13 @@ fn check(case: &Case, tables: &MemoryTables, rows: &[Plain]) -> Result<(), TestC
 /// The bytes of processes and the bytes of files have the same total.
 fn check_sums(case: &Case, tables: &MemoryTables) -> Result<(), TestCaseError> {
     let sum = |by: &str| {
-        let question = Question {
+        let query = Query {
             window: case.window,
             by: vec![by.into()],
             limit: Some(0),
-            ..Question::new(Kind::Io, Verb::Usage)
+            ..Query::new(Kind::Io, Verb::Usage)
         };
-        let answer = ask(tables, &question).unwrap();
+        let answer = evaluate(tables, &query).unwrap();
         let table = table(&answer, "usage");
         let of_calls = |name: &str| name.ends_with("_bytes") && !name.starts_with("block_");
         let places = table
@@ -310,8 +310,8 @@ fn files_and_memory_give_the_same_answers() {
             Verb::List,
             Verb::Outliers,
         ] {
-            let question = Question::new(kind, verb);
-            match (ask(&files, &question), ask(&memory, &question)) {
+            let query = Query::new(kind, verb);
+            match (evaluate(&files, &query), evaluate(&memory, &query)) {
                 (Ok(of_files), Ok(of_memory)) => {
                     assert_eq!(of_files, of_memory, "{kind:?} {verb:?}");
                 }

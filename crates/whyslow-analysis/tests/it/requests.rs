@@ -1,7 +1,7 @@
 //! One request followed through its threads and outbound requests, and bursts by client: computed
 //! manually.
 
-use whyslow_analysis::{Kind, Question, Verb, ask};
+use whyslow_analysis::{Kind, Query, Verb, evaluate};
 use whyslow_model::answer::Answer;
 use whyslow_model::tables::{
     Collected, DnsLookupRow, RequestPhaseRow, RequestRow, RequestThreadRow, SyscallRow,
@@ -207,13 +207,13 @@ impl Made {
         });
     }
 
-    fn ask(&self, verb: Verb, request: Option<i64>) -> Answer {
-        let question = Question {
+    fn evaluate(&self, verb: Verb, request: Option<i64>) -> Answer {
+        let query = Query {
             request,
             window: request.map(|_| Window::new(100 * MS, 160 * MS)),
-            ..Question::new(Kind::Requests, verb)
+            ..Query::new(Kind::Requests, verb)
         };
-        ask(&self.tables(200 * MS), &question).unwrap()
+        evaluate(&self.tables(200 * MS), &query).unwrap()
     }
 }
 
@@ -221,7 +221,7 @@ impl Made {
 fn one_request_is_a_waterfall_of_phases_threads_and_states() {
     let made = Made::followed();
     for request in [Some(0), None] {
-        let answer = made.ask(Verb::Threads, request);
+        let answer = made.evaluate(Verb::Threads, request);
         let phases = columns(table(&answer, "phases"), &["phase", "dur_ns", "bar"]);
         let mut bars = [' '; 60];
         bars[..58].fill('=');
@@ -274,11 +274,11 @@ fn one_request_is_a_waterfall_of_phases_threads_and_states() {
 
 #[test]
 fn a_request_that_there_is_not_is_an_error() {
-    let question = Question {
+    let query = Query {
         request: Some(7),
-        ..Question::new(Kind::Requests, Verb::Threads)
+        ..Query::new(Kind::Requests, Verb::Threads)
     };
-    let error = ask(&Made::followed().tables(200 * MS), &question).unwrap_err();
+    let error = evaluate(&Made::followed().tables(200 * MS), &query).unwrap_err();
     assert!(error.to_string().contains("unknown request 7"), "{error}");
 }
 
@@ -286,7 +286,7 @@ fn a_request_that_there_is_not_is_an_error() {
 fn what_a_request_asked_of_others_is_a_row_a_peer() {
     let made = Made::followed();
     for request in [Some(0), None] {
-        let answer = made.ask(Verb::Outbound, request);
+        let answer = made.evaluate(Verb::Outbound, request);
         let names = [
             "request",
             "endpoint",
@@ -306,6 +306,34 @@ fn what_a_request_asked_of_others_is_a_row_a_peer() {
             columns(table(&answer, "outbound"), &names),
             "request:0 | /login | 10.0.0.5:5432 | db.internal | postgresql | 3000000 | 2000000 | \
              29000000 | 32000000 | 41000000 | 2 | 120 | 5007"
+        );
+    }
+}
+
+/// The request extends beyond the window; what its thread did there does not count.
+#[test]
+fn outbound_traffic_outside_of_the_window_does_not_count() {
+    let made = Made::followed().tables(200 * MS);
+    for (window, expected) in [
+        ((100 * MS, 112 * MS), ""),
+        ((152 * MS, 157 * MS), "10.0.0.5:5432 | 2000000 | 1 | 20 | 7"),
+    ] {
+        let query = Query {
+            window: Some(Window::new(window.0, window.1)),
+            ..Query::new(Kind::Requests, Verb::Outbound)
+        };
+        let answer = evaluate(&made, &query).unwrap();
+        let names = [
+            "peer",
+            "connect_ns",
+            "exchanges",
+            "sent_bytes",
+            "received_bytes",
+        ];
+        assert_eq!(
+            columns(table(&answer, "outbound"), &names),
+            expected,
+            "{window:?}"
         );
     }
 }
@@ -332,11 +360,11 @@ fn bursts() -> Made {
 #[test]
 fn floods_and_bursts_of_errors_name_their_client() {
     let tables = bursts().tables(10_000 * MS);
-    let question = Question {
+    let query = Query {
         interval: Some(500 * MS),
-        ..Question::new(Kind::Requests, Verb::Bursts)
+        ..Query::new(Kind::Requests, Verb::Bursts)
     };
-    let answer = ask(&tables, &question).unwrap();
+    let answer = evaluate(&tables, &query).unwrap();
     let names = ["client", "burst", "ts_ns", "dur_ns", "count", "of"];
     assert_eq!(
         columns(table(&answer, "bursts"), &names),
@@ -352,11 +380,11 @@ fn floods_and_bursts_of_errors_name_their_client() {
         "{says}"
     );
     // There is no burst earlier.
-    let question = Question {
+    let query = Query {
         window: Some(Window::new(0, 3500 * MS)),
-        ..question
+        ..query
     };
-    let answer = ask(&tables, &question).unwrap();
+    let answer = evaluate(&tables, &query).unwrap();
     assert_eq!(table(&answer, "bursts").rows.len(), 0);
 }
 
@@ -369,8 +397,8 @@ fn a_client_whose_requests_fail_throughout_is_named_and_a_server_that_fails_is_n
         made.request(ts, MS, "10.0.0.2", "ok");
         made.request(ts, MS, "10.0.0.3", "ok");
     }
-    let question = Question::new(Kind::Requests, Verb::Bursts);
-    let answer = ask(&made.tables(8_600 * MS), &question).unwrap();
+    let query = Query::new(Kind::Requests, Verb::Bursts);
+    let answer = evaluate(&made.tables(8_600 * MS), &query).unwrap();
     let names = ["client", "burst", "count"];
     assert_eq!(
         columns(table(&answer, "bursts"), &names),
@@ -387,7 +415,7 @@ fn a_client_whose_requests_fail_throughout_is_named_and_a_server_that_fails_is_n
             made.request(step * 40 * MS, MS, client, outcome);
         }
     }
-    let answer = ask(&made.tables(8_000 * MS), &question).unwrap();
+    let answer = evaluate(&made.tables(8_000 * MS), &query).unwrap();
     assert_eq!(columns(table(&answer, "bursts"), &names), "");
 }
 
@@ -402,16 +430,16 @@ fn what_load_and_its_sockets_tell_of_counts_once_unless_somebody_asks_by_source(
     made.request(50 * MS, MS, "10.0.0.7", "unknown");
     let tables = made.tables(200 * MS);
     let counts = |verb, by: &[&str]| {
-        let question = Question {
+        let query = Query {
             by: by.iter().map(|by| (*by).to_owned()).collect(),
-            ..Question::new(Kind::Requests, verb)
+            ..Query::new(Kind::Requests, verb)
         };
-        let answer = ask(&tables, &question).unwrap();
+        let answer = evaluate(&tables, &query).unwrap();
         columns(&answer.tables[0], &["count"])
     };
     assert_eq!(counts(Verb::Stats, &["role"]), "4");
     assert_eq!(counts(Verb::Usage, &["client"]), "4");
     assert_eq!(counts(Verb::Stats, &["source"]), "7");
-    let listed = made.ask(Verb::Log, None);
+    let listed = made.evaluate(Verb::Log, None);
     assert_eq!(listed.tables[0].rows.len(), 4);
 }

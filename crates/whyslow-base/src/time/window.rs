@@ -27,7 +27,7 @@ impl OperationRef {
             "slice" | "sched_slice" => "sched_slice",
             "reclaim" => "reclaim",
             "dns" | "dns_lookup" => "dns_lookup",
-            "question" | "dns_query" => "dns_query",
+            "query" | "dns_query" => "dns_query",
             "function" | "function_call" => "function_call",
             "lock" | "lock_wait" => "lock_wait",
             "item" | "work_item" => "work_item",

@@ -7,7 +7,7 @@ use whyslow_base::args::{OutputArgs, RedactArgs};
 use whyslow_base::time::{WindowText, parse_duration, parse_size};
 use whyslow_model::Ns;
 use whyslow_model::text::is_name;
-use whyslow_sources::lake::{Parameter, QUESTIONS, TextQuestion};
+use whyslow_sources::lake::{Parameter, QUERIES, TextQuery};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -49,7 +49,7 @@ pub(crate) enum FleetCommand {
 #[derive(Debug, Clone)]
 pub(crate) struct FleetQuery {
     /// The name of a query in `sql/fleet/`; `sql` is a statement of the user instead.
-    pub(crate) question: Option<String>,
+    pub(crate) query: Option<String>,
     pub(crate) sql: Option<String>,
     /// Given parameters of the query; the others have the defaults of its text.
     pub(crate) parameters: Map<String, Value>,
@@ -97,9 +97,9 @@ const HEADING: &str = "Query";
 
 impl Subcommand for FleetCommand {
     fn augment_subcommands(command: Command) -> Command {
-        let command = QUESTIONS
+        let command = QUERIES
             .iter()
-            .map(of_question)
+            .map(of_query)
             .fold(command, Command::subcommand);
         let statement = Arg::new("statement")
             .value_name("SQL")
@@ -138,7 +138,7 @@ impl Subcommand for FleetCommand {
 
     fn has_subcommand(name: &str) -> bool {
         ["push", "compact", "expire", "find", "fetch", "keep", SQL].contains(&name)
-            || QUESTIONS.iter().any(|question| question.name == name)
+            || QUERIES.iter().any(|query| query.name == name)
     }
 }
 
@@ -149,12 +149,12 @@ fn with<A: Args>(name: &'static str, about: &'static str) -> Command {
         .after_help(PLACES)
 }
 
-fn of_question(question: &'static TextQuestion) -> Command {
-    let about = capital(&question.about);
-    let arguments = question.parameters.iter().map(of_parameter);
-    let command = FleetQueryArgs::augment_args(Command::new(question.name));
+fn of_query(query: &'static TextQuery) -> Command {
+    let about = capital(&query.about);
+    let arguments = query.parameters.iter().map(of_parameter);
+    let command = FleetQueryArgs::augment_args(Command::new(query.name));
     let command = arguments.fold(command, Command::arg);
-    let long = format!("{about}\n\n{}", question.more);
+    let long = format!("{about}\n\n{}", query.more);
     command
         .about(about)
         .long_about(long.trim_end().to_owned())
@@ -203,20 +203,20 @@ impl FromArgMatches for FleetCommand {
             "fetch" => Self::Fetch(FleetFetchArgs::from_arg_matches(matches)?),
             "expire" => Self::Expire(FleetExpireArgs::from_arg_matches(matches)?),
             SQL => Self::Query(Box::new(FleetQuery {
-                question: None,
+                query: None,
                 sql: matches.get_one::<String>("statement").cloned(),
                 parameters: Map::new(),
                 args: FleetQueryArgs::from_arg_matches(matches)?,
             })),
             name => {
-                let question = QUESTIONS
+                let query = QUERIES
                     .iter()
-                    .find(|question| question.name == name)
+                    .find(|query| query.name == name)
                     .ok_or_else(unknown)?;
                 Self::Query(Box::new(FleetQuery {
-                    question: Some(name.to_owned()),
+                    query: Some(name.to_owned()),
                     sql: None,
-                    parameters: parameters(question, matches),
+                    parameters: parameters(query, matches),
                     args: FleetQueryArgs::from_arg_matches(matches)?,
                 }))
             }
@@ -230,8 +230,8 @@ impl FromArgMatches for FleetCommand {
 }
 
 /// The given parameters, as typed; the Python package validates them.
-fn parameters(question: &TextQuestion, matches: &ArgMatches) -> Map<String, Value> {
-    let given = question.parameters.iter().filter_map(|parameter| {
+fn parameters(query: &TextQuery, matches: &ArgMatches) -> Map<String, Value> {
+    let given = query.parameters.iter().filter_map(|parameter| {
         let id = parameter.id.as_str();
         let value = if parameter.is_flag() {
             matches.get_flag(id).then_some(Value::Bool(true))

@@ -26,7 +26,7 @@ pub(super) fn run(args: &DoctorArgs, talk: &TalkArgs) -> Result<(), Failure> {
         caveats.push(ALSO_READ.to_owned());
     }
     let answer = Answer {
-        question: "doctor".into(),
+        query: "doctor".into(),
         tables,
         caveats,
         next: is_possible.then(|| "whyslow record --for 10s".into()),

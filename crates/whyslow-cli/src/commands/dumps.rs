@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use whyslow_base::args::TalkArgs;
 use whyslow_base::failure::Failure;
 use whyslow_base::private_folder::PrivateFolder;
-use whyslow_base::progress::Teller;
+use whyslow_base::progress::ProgressReporter;
 use whyslow_base::{interrupt, talk};
 use whyslow_ingest::ImportOptions;
 use whyslow_model::Ns;
@@ -95,9 +95,9 @@ pub(super) fn run(
         cancel: Arc::new(AtomicBool::new(false)),
         ..ImportOptions::new(output)
     };
-    let mut teller = Teller::new(talk);
-    let result = whyslow_ingest::import(&dumps, &options, &mut |at| teller.tell(at));
-    teller.end();
+    let mut progress = ProgressReporter::new(talk);
+    let result = whyslow_ingest::import(&dumps, &options, &mut |at| progress.show(at));
+    progress.end();
     let report = result?;
     recording::remember(output);
     if !talk.quiet {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use whyslow_base::args::TalkArgs;
 use whyslow_base::failure::Failure;
 use whyslow_base::time::{Calendar, WindowText, Zone};
-use whyslow_explain::{MECHANISMS_TOLD, Other, OtherHost, Question, Report, explain_across, why};
+use whyslow_explain::{DESCRIBED_MECHANISMS, Other, OtherHost, Query, Report, explain_across, why};
 use whyslow_model::mechanism::MECHANISMS;
 use whyslow_model::row::Row;
 use whyslow_model::tables::RequestRow;
@@ -26,7 +26,7 @@ pub(super) fn run(args: &ExplainArgs, talk: &TalkArgs) -> Result<(), Failure> {
         .transpose()?;
     let hosts = Hosts::opened_by(args, |name| Ok(Arc::new(Opened::beside(name, talk)?)))?;
     let (report, calendar) = report(args, &opened, tables, other, &hosts.all())?;
-    whyslow_render::stories::write(&report, &opened.subject(), &calendar, &args.output, talk)
+    whyslow_render::findings::write(&report, &opened.subject(), &calendar, &args.output, talk)
 }
 
 /// The explanation of `opened`; `tables` are its tables, possibly with limits.
@@ -38,34 +38,32 @@ pub(crate) fn report(
     hosts: &[OtherHost<'_>],
 ) -> Result<(Report, Calendar), Failure> {
     let calendar = opened.calendar(zone(args));
-    let mut question = Question {
+    let mut query = Query {
         recording: opened.subject().name,
         tids: args.tid.clone(),
         pids: args.pid.clone(),
         limit: args.limit,
         devices: args.dev.clone(),
-        ..Question::default()
+        ..Query::default()
     };
     if let Some(slow) = &args.slow {
-        question.calls.clone_from(&slow.calls);
-        question.min = Some(slow.min);
+        query.calls.clone_from(&slow.calls);
+        query.min = Some(slow.min);
     }
     match args.window.text() {
         // A request is not an operation of one thread: its time is used as the window.
         Some(WindowText::Operation(operation)) if operation.table != "request" => {
-            question.operation = Some((operation.table.to_owned(), operation.id));
+            query.operation = Some((operation.table.to_owned(), operation.id));
         }
         None if args.request.is_some() => {
             let table = RequestRow::TABLE.name.to_owned();
-            question.operation = args.request.map(|id| (table, id));
+            query.operation = args.request.map(|id| (table, id));
         }
-        text => question.window = opened.window(text.as_ref(), &calendar)?,
+        text => query.window = opened.window(text.as_ref(), &calendar)?,
     }
-    let mut report = explain_across(tables, &question, other, hosts)?;
-    if question.operation.is_none() {
-        report
-            .caveats
-            .extend(opened.note(&calendar, question.window));
+    let mut report = explain_across(tables, &query, other, hosts)?;
+    if query.operation.is_none() {
+        report.caveats.extend(opened.note(&calendar, query.window));
     }
     Ok((report, calendar))
 }
@@ -216,7 +214,7 @@ fn describe_mechanism(id: &str) -> Result<(), Failure> {
     };
     let mut text = String::new();
     if id == "list" {
-        for mechanism in MECHANISMS_TOLD {
+        for mechanism in DESCRIBED_MECHANISMS {
             let _ = writeln!(text, "{:<20} {}", mechanism.id, short(mechanism.id));
         }
         return whyslow_render::to_stdout(&text);

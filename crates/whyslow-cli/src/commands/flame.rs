@@ -1,12 +1,12 @@
 //! `threads flame`: time of threads by stack, as a text tree, a table, an image or a file for other
 //! tools, as written by `export`.
 
-use whyslow_analysis::Question;
+use whyslow_analysis::Query;
 use whyslow_base::args::{Format, OutputArgs, TalkArgs};
 use whyslow_base::failure::Failure;
 use whyslow_base::time::Calendar;
 use whyslow_export::flame::{FlameGraph, NODES_MAX, compare};
-use whyslow_export::stacks::{About, Roots, StackQuestion, Weight};
+use whyslow_export::stacks::{About, Roots, StackQuery, Weight};
 use whyslow_export::{Chart, SvgLook, write_chart, write_collapsed, write_speedscope, write_svg};
 use whyslow_model::Ns;
 use whyslow_model::answer::{Answer, AnswerColumn, AnswerTable, Form as TableForm, Measure, Value};
@@ -47,12 +47,12 @@ fn form(output: &OutputArgs) -> Option<Format> {
     }
 }
 
-fn stack_question(
+fn stack_query(
     tables: &dyn Tables,
-    question: &Question,
+    query: &Query,
     graph: &GraphArgs,
-) -> Result<StackQuestion, Failure> {
-    let roots = match question.by.as_slice() {
+) -> Result<StackQuery, Failure> {
+    let roots = match query.by.as_slice() {
         [] => Roots::Comm,
         [key] if key == "comm" => Roots::Comm,
         [key] if key == "pool" => Roots::Pool,
@@ -64,15 +64,15 @@ fn stack_question(
             );
         }
     };
-    if question.overlaps.is_some() || question.sort.is_some() {
+    if query.overlaps.is_some() || query.sort.is_some() {
         return Err(
             Failure::usage("a graph does not support --overlaps and --sort")
                 .hint("select the time of an operation with -w op:ID"),
         );
     }
-    Ok(StackQuestion {
-        window: question.window,
-        filter: question.filter.clone(),
+    Ok(StackQuery {
+        window: query.window,
+        filter: query.filter.clone(),
         weight: match graph.weight {
             None => Weight::of(tables),
             Some(StackWeight::Offcpu) => Weight::OffCpu,
@@ -87,14 +87,14 @@ fn stack_question(
 /// The graph and notes about it.
 fn merged(
     tables: &dyn Tables,
-    stacks: &StackQuestion,
+    stacks: &StackQuery,
     (graph, opened, calendar): Source<'_>,
 ) -> Result<(FlameGraph, Vec<String>), Failure> {
     let baseline = match &graph.versus {
         None => None,
         Some(text) => {
             let text = text.clone();
-            Some(StackQuestion {
+            Some(StackQuery {
                 window: Some(text.resolve(calendar, |operation| opened.window_of(operation))?),
                 ..stacks.clone()
             })
@@ -103,7 +103,7 @@ fn merged(
     let found = FlameGraph::of(tables, stacks, baseline.as_ref())?;
     let mut notes = Vec::new();
     if stacks.weight == Weight::Time {
-        let by_samples = StackQuestion {
+        let by_samples = StackQuery {
             weight: Weight::Samples,
             ..stacks.clone()
         };
@@ -127,15 +127,15 @@ fn conserved(about: &About) -> Option<String> {
 /// The heaviest stacks as a table, which is a tree in text output.
 pub(super) fn answer(
     tables: &dyn Tables,
-    question: &Question,
+    query: &Query,
     source: Source<'_>,
 ) -> Result<Answer, Failure> {
     if source.0.chart {
         return Err(Failure::usage("--chart writes only SVG").hint("write to a file: -o chart.svg"));
     }
-    let stacks = stack_question(tables, question, source.0)?;
+    let stacks = stack_query(tables, query, source.0)?;
     let (mut graph, notes) = merged(tables, &stacks, source)?;
-    let limit = match question.limit {
+    let limit = match query.limit {
         None => LINES,
         Some(0) => NODES_MAX,
         Some(limit) => limit.min(NODES_MAX),
@@ -154,7 +154,7 @@ pub(super) fn answer(
         );
     }
     let shown = graph.nodes.len().saturating_sub(1);
-    if shown < found && question.limit.is_none() {
+    if shown < found && query.limit.is_none() {
         caveats.push(format!(
             "{} more lines are not shown; their time is attributed to their callers (`-n 0` shows all)",
             found - shown
@@ -169,7 +169,7 @@ pub(super) fn answer(
         .facts
         .push(("total_ns".into(), fact, graph.total_ns().into()));
     Ok(Answer {
-        question: format!("{} {}", question.kind.name(), question.verb.name()),
+        query: format!("{} {}", query.kind.name(), query.verb.name()),
         window: Some((graph.about.begin, graph.about.end)),
         tables: vec![table],
         losses: graph.about.losses.clone(),
@@ -225,12 +225,12 @@ fn lines(graph: &FlameGraph) -> AnswerTable {
 /// Writes the image, or the file for another tool.
 pub(super) fn draw(
     tables: &dyn Tables,
-    question: &Question,
+    query: &Query,
     source: Source<'_>,
     (output, talk): (&OutputArgs, &TalkArgs),
 ) -> Result<(), Failure> {
     let (graph, opened, _) = source;
-    let stacks = stack_question(tables, question, graph)?;
+    let stacks = stack_query(tables, query, graph)?;
     let form = form(output).unwrap_or(Format::Svg);
     if graph.chart && form != Format::Svg {
         return Err(Failure::usage("--chart writes only SVG").hint("write to a file: -o chart.svg"));
@@ -247,7 +247,7 @@ pub(super) fn draw(
             Ok(write_speedscope(tables, &stacks, opened.name(), out)?)
         })?,
         _ if graph.chart => {
-            let threads = match question.limit {
+            let threads = match query.limit {
                 None => THREADS,
                 Some(0) => usize::MAX,
                 Some(limit) => limit,
@@ -285,7 +285,7 @@ pub(super) fn draw(
     Ok(())
 }
 
-fn look(about: &About, stacks: &StackQuestion, (graph, opened, calendar): Source<'_>) -> SvgLook {
+fn look(about: &About, stacks: &StackQuery, (graph, opened, calendar): Source<'_>) -> SvgLook {
     let face = |ts| {
         let civil = calendar.zone.civil(ts);
         format!("{} {}", civil.date(), civil.time())

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use whyslow_base::args::TalkArgs;
 use whyslow_base::failure::Failure;
-use whyslow_base::progress::Teller;
+use whyslow_base::progress::ProgressReporter;
 use whyslow_base::{interrupt, talk};
 use whyslow_ingest::{AnomalyReport, ImportOptions, ImportReport, LeaveOut};
 use whyslow_model::Ns;
@@ -48,9 +48,9 @@ pub(super) fn run(args: &ImportArgs, talk: &TalkArgs) -> Result<(), Failure> {
         log_format: args.format.clone(),
         ..ImportOptions::new(&output)
     };
-    let mut teller = Teller::new(talk);
-    let result = whyslow_ingest::import(&args.sources, &options, &mut |at| teller.tell(at));
-    teller.end();
+    let mut progress = ProgressReporter::new(talk);
+    let result = whyslow_ingest::import(&args.sources, &options, &mut |at| progress.show(at));
+    progress.end();
     let report = result?;
     recording::remember(&output);
     if !talk.quiet {

@@ -12,7 +12,7 @@ pub(crate) fn request_of(query: &FleetQuery, lake: String, window: Option<(Ns, N
     let args = &query.args;
     Request {
         lake,
-        question: query.question.clone(),
+        query: query.query.clone(),
         sql: query.sql.clone(),
         parameters: query.parameters.clone(),
         window,

@@ -5,7 +5,7 @@ mod counted;
 use std::io::IsTerminal;
 
 use whyslow_analysis::{
-    AnalysisError, Bins, Filter, HostPaths, KeyFilter, Kind, Question, Sort, TOPICS, Verb, Weight,
+    AnalysisError, Bins, Filter, HostPaths, KeyFilter, Kind, Query, Sort, TOPICS, Verb, Weight,
 };
 use whyslow_base::args::{Format, OutputArgs, TalkArgs};
 use whyslow_base::failure::Failure;
@@ -130,10 +130,10 @@ impl RecordingQuery {
     ) -> Result<(Answer, Zone), Failure> {
         let target = Target::parse(&self.args.positional)?;
         let calendar = opened.calendar(wanted_zone(&self.args.output));
-        let mut question = self.question(&target, opened, &calendar)?;
+        let mut query = self.query(&target, opened, &calendar)?;
         let is_more = |limit: usize| limit == 0 || limit > rows_max;
-        if question.limit.is_some_and(is_more) {
-            question.limit = Some(rows_max);
+        if query.limit.is_some_and(is_more) {
+            query.limit = Some(rows_max);
         }
         let host_paths = self.host_paths(tables)?;
         let tables: &dyn Tables = match &host_paths {
@@ -141,11 +141,11 @@ impl RecordingQuery {
             None => tables,
         };
         let mut answer = match &self.graph {
-            Some(graph) => flame::answer(tables, &question, (graph, opened, &calendar))?,
-            None => whyslow_analysis::ask(tables, &question)?,
+            Some(graph) => flame::answer(tables, &query, (graph, opened, &calendar))?,
+            None => whyslow_analysis::evaluate(tables, &query)?,
         };
         let caveat = host_paths.as_ref().and_then(HostPaths::caveat);
-        let cut = opened.note(&calendar, question.window);
+        let cut = opened.note(&calendar, query.window);
         answer.caveats.extend(cut.into_iter().chain(caveat));
         Ok((answer, calendar.zone))
     }
@@ -166,7 +166,7 @@ impl RecordingQuery {
         talk: &TalkArgs,
     ) -> Result<(), Failure> {
         let calendar = opened.calendar(wanted_zone(output));
-        let question = self.question(target, opened, &calendar)?;
+        let query = self.query(target, opened, &calendar)?;
         let host_paths = self.host_paths(&*opened.tables)?;
         let tables: &dyn Tables = match &host_paths {
             Some(paths) => paths,
@@ -175,22 +175,17 @@ impl RecordingQuery {
         if let Some(graph) = &self.graph
             && flame::is_picture(graph, output)
         {
-            return flame::draw(
-                tables,
-                &question,
-                (graph, opened, &calendar),
-                (output, talk),
-            );
+            return flame::draw(tables, &query, (graph, opened, &calendar), (output, talk));
         }
-        let cut = opened.note(&calendar, question.window);
+        let cut = opened.note(&calendar, query.window);
         let caveat = || host_paths.as_ref().and_then(HostPaths::caveat);
         let notes = || cut.into_iter().chain(caveat());
         // Rows in order of time are streamed; rows to be sorted are collected first.
-        let streams = question.verb == Verb::Log && question.sort.is_none();
+        let streams = query.verb == Verb::Log && query.sort.is_none();
         let (lost, next) = if streams && whyslow_render::streams(output) {
             let place = (&opened.subject(), calendar.zone);
             let answer = whyslow_render::write_streamed(place, output, talk, |each| {
-                Ok(whyslow_analysis::ask_streaming(tables, &question, each)?)
+                Ok(whyslow_analysis::evaluate_streaming(tables, &query, each)?)
             })?;
             for note in notes().filter(|_| !talk.quiet) {
                 whyslow_base::talk::line(&format!("note: {note}"));
@@ -198,8 +193,8 @@ impl RecordingQuery {
             (!answer.losses.is_empty(), answer.next)
         } else {
             let mut answer = match &self.graph {
-                Some(graph) => flame::answer(tables, &question, (graph, opened, &calendar))?,
-                None => whyslow_analysis::ask(tables, &question)?,
+                Some(graph) => flame::answer(tables, &query, (graph, opened, &calendar))?,
+                None => whyslow_analysis::evaluate(tables, &query)?,
             };
             answer.caveats.extend(notes());
             let (lost, next) = (!answer.losses.is_empty(), answer.next.clone());
@@ -296,12 +291,12 @@ impl RecordingQuery {
         })
     }
 
-    fn question(
+    fn query(
         &self,
         target: &Target,
         opened: &Opened,
         calendar: &Calendar,
-    ) -> Result<Question, Failure> {
+    ) -> Result<Query, Failure> {
         let args = &self.args;
         let window = self.window(target, opened, calendar)?;
         let resolve = |text: &WindowText| {
@@ -324,7 +319,7 @@ impl RecordingQuery {
             Some(moment) => Some(moment.resolve(calendar, None)?),
             None => None,
         };
-        Ok(Question {
+        Ok(Query {
             window,
             filter: Filter {
                 stage: self.stage.clone(),
@@ -344,7 +339,7 @@ impl RecordingQuery {
             at,
             wide: args.output.wide,
             counts_ended: opened.is_part,
-            ..Question::new(self.kind, self.verb)
+            ..Query::new(self.kind, self.verb)
         })
     }
 

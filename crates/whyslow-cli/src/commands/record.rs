@@ -15,7 +15,7 @@ use rustix::process::{
 };
 use whyslow_base::args::TalkArgs;
 use whyslow_base::failure::Failure;
-use whyslow_base::progress::Teller;
+use whyslow_base::progress::ProgressReporter;
 use whyslow_base::{interrupt, talk};
 use whyslow_ingest::ImportOptions;
 use whyslow_model::text::shown;
@@ -369,7 +369,7 @@ fn import(
         },
         ..ImportOptions::new(output)
     };
-    let mut teller = Teller::new(talk);
+    let mut progress = ProgressReporter::new(talk);
     let (with, missing) = other_sources(args);
     for path in missing {
         talk::line(&format!(
@@ -381,8 +381,8 @@ fn import(
         .chain(with)
         .chain(profiles.iter().cloned())
         .collect();
-    let result = whyslow_ingest::import(&sources, &options, &mut |at| teller.tell(at));
-    teller.end();
+    let result = whyslow_ingest::import(&sources, &options, &mut |at| progress.show(at));
+    progress.end();
     let report = result.map_err(|error| {
         Failure::from(error).hint(format!(
             "import the spool, which was kept: whyslow import {} -o {}",

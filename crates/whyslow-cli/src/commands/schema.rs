@@ -1,5 +1,5 @@
 use whyslow_base::failure::Failure;
-use whyslow_render::{schema, schema_story, to_stdout};
+use whyslow_render::{schema, schema_finding, to_stdout};
 
 use crate::cli::{SchemaArgs, SchemaKind};
 
@@ -8,7 +8,7 @@ pub(super) fn run(args: &SchemaArgs) -> Result<(), Failure> {
         SchemaKind::Answer => schema::answer(),
         SchemaKind::Ndjson => schema::ndjson(),
         SchemaKind::Progress => schema::progress(),
-        SchemaKind::Explanation => schema_story::report(),
+        SchemaKind::Explanation => schema_finding::report(),
     };
     to_stdout(&format!("{schema:#}\n"))
 }

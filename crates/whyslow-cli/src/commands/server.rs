@@ -12,7 +12,7 @@ use whyslow_export::stacks::Weight as StackWeight;
 use whyslow_model::Ns;
 use whyslow_model::answer::Answer;
 use whyslow_serve::{
-    CommandLine, Explained, Explanation, FlameGraphQuestion, LakeQuestion, Opener, Question,
+    CommandLine, Explained, Explanation, FlameGraphQuery, Opener, ParsedLakeQuery, ParsedQuery,
     ServeArgs,
 };
 use whyslow_sources::lake::Request;
@@ -43,7 +43,7 @@ impl CommandLine for Definitions {
         Cli::definition(path)
     }
 
-    fn question(&self, words: &[OsString]) -> Result<Option<Box<dyn Question>>, clap::Error> {
+    fn query(&self, words: &[OsString]) -> Result<Option<Box<dyn ParsedQuery>>, clap::Error> {
         Ok(match Cli::read(words)?.command {
             Command::Query(query) => Some(Box::new(RecordingQuery::new(*query))),
             _ => None,
@@ -60,7 +60,7 @@ impl CommandLine for Definitions {
     fn flame_graph(
         &self,
         words: &[OsString],
-    ) -> Result<Option<Box<dyn FlameGraphQuestion>>, clap::Error> {
+    ) -> Result<Option<Box<dyn FlameGraphQuery>>, clap::Error> {
         Ok(match Cli::read(words)?.command {
             Command::Export(command) => match *command {
                 ExportCommand::Svg(args) => Some(Box::new(args)),
@@ -70,10 +70,10 @@ impl CommandLine for Definitions {
         })
     }
 
-    fn lake_question(
+    fn lake_query(
         &self,
         words: &[OsString],
-    ) -> Result<Option<Box<dyn LakeQuestion>>, clap::Error> {
+    ) -> Result<Option<Box<dyn ParsedLakeQuery>>, clap::Error> {
         Ok(match Cli::read(words)?.command {
             Command::Fleet(command) => match *command {
                 FleetCommand::Query(query) => Some(query),
@@ -84,7 +84,7 @@ impl CommandLine for Definitions {
     }
 }
 
-impl Question for RecordingQuery {
+impl ParsedQuery for RecordingQuery {
     fn answer(
         &self,
         opened: &Opened,
@@ -150,7 +150,7 @@ impl Explained for OpenedExplanation {
     }
 }
 
-impl FlameGraphQuestion for SvgArgs {
+impl FlameGraphQuery for SvgArgs {
     fn graph(
         &self,
         opened: &Opened,
@@ -160,7 +160,7 @@ impl FlameGraphQuestion for SvgArgs {
     }
 }
 
-impl LakeQuestion for FleetQuery {
+impl ParsedLakeQuery for FleetQuery {
     fn window(&self, zone: &Zone) -> Result<Option<(Ns, Ns)>, Failure> {
         self.named_window(zone)
     }

@@ -116,8 +116,8 @@ pub(super) fn refuse_unknown(front: &Front<'_>, disk: Option<&str>) -> Result<()
     }
     let mut known = BTreeSet::new();
     for key in ["dev", "part"] {
-        let answer = front.query_whole((Kind::Block, Verb::Stats), |question| {
-            question.by = vec![key.into()];
+        let answer = front.query_whole((Kind::Block, Verb::Stats), |query| {
+            query.by = vec![key.into()];
         })?;
         let rows = rows(&answer, "stats");
         known.extend(

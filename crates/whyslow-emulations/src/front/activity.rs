@@ -241,9 +241,9 @@ impl Activity {
 
     pub(crate) fn count_cpu(&mut self, front: &Front<'_>) -> Result<(), Failure> {
         let parts = self.parts;
-        let answer = front.query((Kind::Cpu, Verb::Usage), |question| {
-            question.by = vec!["pid".into(), "tid".into()];
-            question.interval = parts.interval();
+        let answer = front.query((Kind::Cpu, Verb::Usage), |query| {
+            query.by = vec!["pid".into(), "tid".into()];
+            query.interval = parts.interval();
         })?;
         for row in rows(&answer, "usage") {
             let part = row.int("ts_ns").map_or(Some(0), |ts| parts.of(ts));

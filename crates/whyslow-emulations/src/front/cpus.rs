@@ -21,9 +21,9 @@ pub(crate) struct CpuShares {
 impl CpuShares {
     /// One for each interval.
     pub(crate) fn of(front: &Front<'_>, parts: Parts) -> Result<Vec<Self>, Failure> {
-        let answer = front.query((Kind::Cpu, Verb::Usage), |question| {
-            question.by = vec!["cpu".into()];
-            question.interval = parts.interval();
+        let answer = front.query((Kind::Cpu, Verb::Usage), |query| {
+            query.by = vec!["cpu".into()];
+            query.interval = parts.interval();
         })?;
         let mut by_part: Vec<Vec<Row<'_>>> = vec![Vec::new(); parts.count()];
         for row in rows(&answer, "cpus") {

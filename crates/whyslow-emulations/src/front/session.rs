@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::OnceLock;
 
 use clap::{Arg, Args, Command};
-use whyslow_analysis::{Filter, Kind, Question, Verb, ask, ask_streaming, each_row};
+use whyslow_analysis::{Filter, Kind, Query, Verb, each_row, evaluate, evaluate_streaming};
 use whyslow_base::failure::Failure;
 use whyslow_base::time::{Calendar, Moment, WindowText, Zone};
 use whyslow_model::answer::Answer;
@@ -144,10 +144,10 @@ impl<'c> Front<'c> {
         Parts::new(self.span(), self.calendar.end, interval)
     }
 
-    fn question(&self, kind: Kind, verb: Verb) -> Question {
-        Question {
+    fn new_query(&self, kind: Kind, verb: Verb) -> Query {
+        Query {
             window: self.window,
-            ..Question::new(kind, verb)
+            ..Query::new(kind, verb)
         }
     }
 
@@ -155,12 +155,12 @@ impl<'c> Front<'c> {
     pub(crate) fn query(
         &self,
         (kind, verb): (Kind, Verb),
-        change: impl FnOnce(&mut Question),
+        change: impl FnOnce(&mut Query),
     ) -> Result<Answer, Failure> {
-        let mut question = self.question(kind, verb);
-        question.limit = Some(0);
-        change(&mut question);
-        let answer = ask(&*self.opened.tables, &question)?;
+        let mut query = self.new_query(kind, verb);
+        query.limit = Some(0);
+        change(&mut query);
+        let answer = evaluate(&*self.opened.tables, &query)?;
         self.keep(&answer);
         Ok(answer)
     }
@@ -169,20 +169,20 @@ impl<'c> Front<'c> {
     pub(crate) fn query_whole(
         &self,
         of: (Kind, Verb),
-        change: impl FnOnce(&mut Question),
+        change: impl FnOnce(&mut Query),
     ) -> Result<Answer, Failure> {
-        self.query(of, |question| {
-            question.window = None;
-            change(question);
+        self.query(of, |query| {
+            query.window = None;
+            change(query);
         })
     }
 
     /// Threads of the window, for their names, ids and lifetimes. Caveats about their other columns
     /// are not noted.
     pub(crate) fn threads(&self) -> Result<Answer, Failure> {
-        let mut question = self.question(Kind::Threads, Verb::List);
-        question.limit = Some(0);
-        let answer = ask(&*self.opened.tables, &question)?;
+        let mut query = self.new_query(Kind::Threads, Verb::List);
+        query.limit = Some(0);
+        let answer = evaluate(&*self.opened.tables, &query)?;
         self.keep_losses(&answer);
         Ok(answer)
     }
@@ -194,12 +194,12 @@ impl<'c> Front<'c> {
         filter: Filter,
         mut each: impl FnMut(&Row<'_>) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        let question = Question {
+        let query = Query {
             filter,
-            ..self.question(kind, Verb::Log)
+            ..self.new_query(kind, Verb::Log)
         };
         let mut failure = None;
-        let answer = ask_streaming(&*self.opened.tables, &question, &mut |_, table| {
+        let answer = evaluate_streaming(&*self.opened.tables, &query, &mut |_, table| {
             for row in rows_of(&table) {
                 if let Err(error) = each(&row) {
                     failure = Some(error);
@@ -245,16 +245,16 @@ impl<'c> Front<'c> {
         columns: &[&'static str],
         each: &mut dyn FnMut(&Row<'_>) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        let question = Question {
+        let query = Query {
             filter,
             window,
-            ..self.question(kind, Verb::Log)
+            ..self.new_query(kind, Verb::Log)
         };
         let mut failure = None;
         let tables = &*self.opened.tables;
         let answer = each_row(
             tables,
-            &question,
+            &query,
             columns,
             &mut |row| match each(&Row::Log(row)) {
                 Ok(()) => ControlFlow::Continue(()),
@@ -356,7 +356,7 @@ impl<'c> Front<'c> {
         if self.call.talk.quiet {
             answer.caveats.clear();
         }
-        whyslow_render::tell_beside(&answer, self.calendar.zone);
+        whyslow_render::print_messages(&answer, self.calendar.zone);
         Ok(())
     }
 

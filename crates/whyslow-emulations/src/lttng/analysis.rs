@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use clap::parser::ValueSource;
 use clap::{Args, Command, FromArgMatches};
-use whyslow_analysis::{Filter, Kind, Question, Verb, ask};
+use whyslow_analysis::{Filter, Kind, Query, Verb, evaluate};
 use whyslow_base::failure::Failure;
 use whyslow_base::time::{Calendar, WindowText, Zone};
 use whyslow_model::answer::Answer;
@@ -260,7 +260,7 @@ pub(super) fn answer(
     };
     for (number, window) in windows.into_iter().enumerate() {
         let range = clip_to_recording(window, &calendar);
-        let query = RangeQuery {
+        let ranged = RangeQuery {
             opened: &opened,
             notes: &notes,
             is_part: count > 1,
@@ -269,7 +269,7 @@ pub(super) fn answer(
             window,
             range,
         };
-        let sections = (analysis.sections)(&query)?;
+        let sections = (analysis.sections)(&ranged)?;
         if is_machine {
             tables.extend(sections.into_iter().map(|section| section.table));
         } else {
@@ -290,7 +290,7 @@ pub(super) fn answer(
         whyslow_render::stdout_by(|out| lami::write_results(&tables, out))?;
     }
     if !call.talk.quiet {
-        whyslow_render::tell_beside(&notes.into_inner(), calendar.zone);
+        whyslow_render::print_messages(&notes.into_inner(), calendar.zone);
     }
     Ok(())
 }
@@ -356,12 +356,12 @@ pub(super) fn windows(
 pub(super) struct Pids(HashMap<(i64, String), i64>);
 
 impl Pids {
-    pub(super) fn of(query: &RangeQuery<'_>) -> Result<Self, Failure> {
-        let question = Question {
+    pub(super) fn of(ranged: &RangeQuery<'_>) -> Result<Self, Failure> {
+        let query = Query {
             limit: Some(0),
-            ..Question::new(Kind::Threads, Verb::List)
+            ..Query::new(Kind::Threads, Verb::List)
         };
-        let answer = ask(&*query.opened.tables, &question)?;
+        let answer = evaluate(&*ranged.opened.tables, &query)?;
         let pid = |row: &Row<'_>| {
             let comm = row.text("comm").unwrap_or("");
             Some(((row.int("tid")?, comm.to_owned()), row.int("pid")?))
@@ -387,11 +387,11 @@ impl RangeQuery<'_> {
         &self,
         kind: Kind,
         verb: Verb,
-        change: impl FnOnce(&mut Question),
+        change: impl FnOnce(&mut Query),
     ) -> Result<Answer, Failure> {
         let us = |us: f64| (us * 1e3).round() as Ns;
         let args = self.args;
-        let mut question = Question {
+        let mut query = Query {
             window: self.window,
             filter: Filter {
                 tids: args.tid.clone(),
@@ -402,18 +402,18 @@ impl RangeQuery<'_> {
                 ..Filter::default()
             },
             limit: Some(0),
-            ..Question::new(kind, verb)
+            ..Query::new(kind, verb)
         };
-        change(&mut question);
+        change(&mut query);
         // CPU time and packets have a point in time; an operation counts where it ends.
         let is_operation = matches!(
             kind,
             Kind::Io | Kind::Block | Kind::Sched | Kind::Irq | Kind::Syscalls
         );
         if self.is_part && is_operation {
-            question.filter.ended_in = self.window;
+            query.filter.ended_in = self.window;
         }
-        let answer = ask(&*self.opened.tables, &question)?;
+        let answer = evaluate(&*self.opened.tables, &query)?;
         let mut notes = self.notes.borrow_mut();
         for caveat in &answer.caveats {
             if !notes.caveats.contains(caveat) {

@@ -64,16 +64,16 @@ static SUMMARY: TableClass = TableClass {
     columns: &[Column("Range", "time-range", None), USAGE],
 };
 
-fn sections(query: &RangeQuery<'_>) -> Result<Vec<Section>, Failure> {
-    let pids = Pids::of(query)?;
+fn sections(ranged: &RangeQuery<'_>) -> Result<Vec<Section>, Failure> {
+    let pids = Pids::of(ranged)?;
     let by = |keys: &[&str]| keys.iter().map(|key| String::from(*key)).collect();
-    let limit = query.args.limit;
-    let threads = query.run(Kind::Cpu, Verb::Usage, |question| {
-        question.by = by(&["thread"]);
-        question.limit = Some(limit);
+    let limit = ranged.args.limit;
+    let threads = ranged.run(Kind::Cpu, Verb::Usage, |query| {
+        query.by = by(&["thread"]);
+        query.limit = Some(limit);
     })?;
-    let priorities = query.run(Kind::Cpu, Verb::Usage, |question| {
-        question.by = by(&["thread", "prio"]);
+    let priorities = ranged.run(Kind::Cpu, Verb::Usage, |query| {
+        query.by = by(&["thread", "prio"]);
     })?;
     let mut prios: BTreeMap<(i64, &str), Vec<i64>> = BTreeMap::new();
     let priorities = rows(&priorities, "usage");
@@ -95,11 +95,11 @@ fn sections(query: &RangeQuery<'_>) -> Result<Vec<Section>, Failure> {
         ]
     };
     let threads = rows(&threads, "usage").iter().map(thread).collect();
-    let cpus = query.run(Kind::Cpu, Verb::Usage, |question| {
-        question.by = by(&["cpu"]);
+    let cpus = ranged.run(Kind::Cpu, Verb::Usage, |query| {
+        query.by = by(&["cpu"]);
         // A filter by thread must not affect the totals of a CPU.
-        question.filter.tids.clear();
-        question.filter.comms.clear();
+        query.filter.tids.clear();
+        query.filter.comms.clear();
     })?;
     let mut cpus = rows(&cpus, "cpus");
     cpus.sort_by_key(|row| row.int("cpu"));
@@ -121,9 +121,9 @@ fn sections(query: &RangeQuery<'_>) -> Result<Vec<Section>, Failure> {
         vec![vec![Cell::ratio(mean)]]
     };
     Ok(vec![
-        query.section(&THREADS, None, threads, threads_text),
-        query.section(&CPUS, None, cpus, cpus_text),
-        query.section(&TOTAL, None, total, total_text),
+        ranged.section(&THREADS, None, threads, threads_text),
+        ranged.section(&CPUS, None, cpus, cpus_text),
+        ranged.section(&TOTAL, None, total, total_text),
     ])
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use whyslow_analysis::{Bins, Kind, Question, Verb};
+use whyslow_analysis::{Bins, Kind, Query, Verb};
 use whyslow_base::failure::Failure;
 
 use super::analysis::{Analysis, RangeQuery, Section, Wanted, run, tool, with_args};
@@ -172,38 +172,38 @@ pub(super) fn transfers() -> Vec<String> {
     all.map(|name| String::from(*name)).collect()
 }
 
-fn sections(query: &RangeQuery<'_>) -> Result<Vec<Section>, Failure> {
+fn sections(ranged: &RangeQuery<'_>) -> Result<Vec<Section>, Failure> {
     let mut sections = Vec::new();
-    if query.wanted.usage {
-        sections.extend(usage::sections(query)?);
+    if ranged.wanted.usage {
+        sections.extend(usage::sections(ranged)?);
     }
-    if query.wanted.stats {
-        sections.push(query.section(&CALL_STATS, None, call_stats(query)?, stats_text));
-        sections.push(query.section(&DISK_STATS, None, disk_stats(query)?, stats_text));
+    if ranged.wanted.stats {
+        sections.push(ranged.section(&CALL_STATS, None, call_stats(ranged)?, stats_text));
+        sections.push(ranged.section(&DISK_STATS, None, disk_stats(ranged)?, stats_text));
     }
-    if query.wanted.top {
+    if ranged.wanted.top {
         for (op, _, calls) in CLASSES {
-            let answer = query.run(Kind::Io, Verb::Top, |question| {
-                of_class(question, query, calls);
-                question.limit = Some(query.args.limit);
+            let answer = ranged.run(Kind::Io, Verb::Top, |query| {
+                of_class(query, ranged, calls);
+                query.limit = Some(ranged.args.limit);
             })?;
             let rows = rows(&answer, "top_").iter().map(call).collect();
-            sections.push(query.section(&TOP_CALLS, Some(op.into()), rows, calls_text));
+            sections.push(ranged.section(&TOP_CALLS, Some(op.into()), rows, calls_text));
         }
     }
-    if query.wanted.freq {
+    if ranged.wanted.freq {
         for (op, _, calls) in CLASSES {
-            let answer = query.run(Kind::Io, Verb::Hist, |question| {
-                of_class(question, query, calls);
-                question.bins = bins(query);
+            let answer = ranged.run(Kind::Io, Verb::Hist, |query| {
+                of_class(query, ranged, calls);
+                query.bins = bins(ranged);
             })?;
-            let rows = distribution(query, &rows(&answer, "hist"));
-            sections.push(query.section(&DISTRIBUTION, Some(op.into()), rows, text::distribution));
+            let rows = distribution(ranged, &rows(&answer, "hist"));
+            sections.push(ranged.section(&DISTRIBUTION, Some(op.into()), rows, text::distribution));
         }
-        let answer = query.run(Kind::Block, Verb::Hist, |question| {
-            question.by = vec!["part".into(), "dev".into()];
-            question.bins = bins(query);
-            usage::of_disks(question);
+        let answer = ranged.run(Kind::Block, Verb::Hist, |query| {
+            query.by = vec!["part".into(), "dev".into()];
+            query.bins = bins(ranged);
+            usage::of_disks(query);
         })?;
         for table in &answer.tables {
             let rows: Vec<Row<'_>> = rows_of(table).collect();
@@ -211,47 +211,47 @@ fn sections(query: &RangeQuery<'_>) -> Result<Vec<Section>, Failure> {
             let title = &table.title;
             let disk = title.strip_prefix("no part ").or(title.split(' ').next());
             let disk = disk.unwrap_or(title);
-            let (name, rows) = (format!("disk: {disk}"), distribution(query, &rows));
-            sections.push(query.section(&DISTRIBUTION, Some(name), rows, text::distribution));
+            let (name, rows) = (format!("disk: {disk}"), distribution(ranged, &rows));
+            sections.push(ranged.section(&DISTRIBUTION, Some(name), rows, text::distribution));
         }
     }
-    if query.wanted.log {
-        let answer = query.run(Kind::Io, Verb::Log, |question| {
+    if ranged.wanted.log {
+        let answer = ranged.run(Kind::Io, Verb::Log, |query| {
             let calls = CLASSES.iter().flat_map(|(.., calls)| *calls);
             let calls = calls.chain(&["close"]);
-            question.filter.names = calls.map(|name| String::from(*name)).collect();
-            sizes(question, query);
+            query.filter.names = calls.map(|name| String::from(*name)).collect();
+            sizes(query, ranged);
         })?;
         let rows = rows(&answer, "log").iter().map(call).collect();
-        sections.push(query.section(&CALLS, None, rows, calls_text));
+        sections.push(ranged.section(&CALLS, None, rows, calls_text));
     }
     Ok(sections)
 }
 
-fn bins(query: &RangeQuery<'_>) -> Bins {
+fn bins(ranged: &RangeQuery<'_>) -> Bins {
     Bins::Linear {
-        count: usize::from(query.args.freq_resolution),
-        uniform: query.args.freq_uniform,
+        count: usize::from(ranged.args.freq_resolution),
+        uniform: ranged.args.freq_uniform,
     }
 }
 
 /// All operations of a class as one group.
-fn of_class(question: &mut Question, query: &RangeQuery<'_>, calls: &[&str]) {
-    question.filter.names = calls.iter().map(|name| String::from(*name)).collect();
-    question.by = vec!["none".into()];
-    sizes(question, query);
+fn of_class(query: &mut Query, ranged: &RangeQuery<'_>, calls: &[&str]) {
+    query.filter.names = calls.iter().map(|name| String::from(*name)).collect();
+    query.by = vec!["none".into()];
+    sizes(query, ranged);
 }
 
-fn sizes(question: &mut Question, query: &RangeQuery<'_>) {
-    question.filter.size_min = query.args.minsize.map(|bytes| bytes.ceil() as i64);
-    question.filter.size_max = query.args.maxsize.map(|bytes| bytes.floor() as i64);
+fn sizes(query: &mut Query, ranged: &RangeQuery<'_>) {
+    query.filter.size_min = ranged.args.minsize.map(|bytes| bytes.ceil() as i64);
+    query.filter.size_max = ranged.args.maxsize.map(|bytes| bytes.floor() as i64);
 }
 
-fn call_stats(query: &RangeQuery<'_>) -> Result<Vec<Vec<Cell>>, Failure> {
+fn call_stats(ranged: &RangeQuery<'_>) -> Result<Vec<Vec<Cell>>, Failure> {
     let mut found = Vec::new();
     for (_, title, calls) in CLASSES {
-        let answer = query.run(Kind::Io, Verb::Stats, |question| {
-            of_class(question, query, calls);
+        let answer = ranged.run(Kind::Io, Verb::Stats, |query| {
+            of_class(query, ranged, calls);
         })?;
         let name = Cell::Text(title.into());
         let none = || {
@@ -273,10 +273,10 @@ fn call_stats(query: &RangeQuery<'_>) -> Result<Vec<Vec<Cell>>, Failure> {
     Ok(found)
 }
 
-fn disk_stats(query: &RangeQuery<'_>) -> Result<Vec<Vec<Cell>>, Failure> {
-    let answer = query.run(Kind::Block, Verb::Stats, |question| {
-        question.by = vec!["dev".into(), "part".into()];
-        usage::of_disks(question);
+fn disk_stats(ranged: &RangeQuery<'_>) -> Result<Vec<Vec<Cell>>, Failure> {
+    let answer = ranged.run(Kind::Block, Verb::Stats, |query| {
+        query.by = vec!["dev".into(), "part".into()];
+        usage::of_disks(query);
     })?;
     let disk = |row: &Row<'_>| stats(usage::disk(row), row, "device_");
     Ok(rows(&answer, "stats").iter().map(disk).collect())
@@ -323,7 +323,7 @@ fn call(row: &Row<'_>) -> Vec<Cell> {
 
 /// Equal bins from the smallest to the largest value, as in the original tools: empty if these are
 /// equal, and with fractional ns as bounds.
-pub(super) fn distribution(query: &RangeQuery<'_>, rows: &[Row<'_>]) -> Vec<Vec<Cell>> {
+pub(super) fn distribution(ranged: &RangeQuery<'_>, rows: &[Row<'_>]) -> Vec<Vec<Cell>> {
     let edge = |row: Option<&Row<'_>>, column: &str| row.and_then(|row| row.int(column));
     let (Some(min), Some(max)) = (edge(rows.first(), "from_ns"), edge(rows.last(), "to_ns")) else {
         return Vec::new();
@@ -331,7 +331,7 @@ pub(super) fn distribution(query: &RangeQuery<'_>, rows: &[Row<'_>]) -> Vec<Vec<
     if min == max {
         return Vec::new();
     }
-    let count = usize::from(query.args.freq_resolution);
+    let count = usize::from(ranged.args.freq_resolution);
     let bound = |place: usize| min as f64 + (max - min) as f64 * place as f64 / count as f64;
     let counts: HashMap<i64, i64> = rows
         .iter()

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use whyslow_analysis::{Bins, Kind, Question, Verb};
+use whyslow_analysis::{Bins, Kind, Query, Verb};
 use whyslow_base::failure::Failure;
 
 use super::analysis::{Analysis, RangeQuery, Section, Wanted, run, tool, with_args};
@@ -105,22 +105,22 @@ static HANDLERS: TableClass = TableClass {
     ],
 };
 
-fn sections(query: &RangeQuery<'_>) -> Result<Vec<Section>, Failure> {
+fn sections(ranged: &RangeQuery<'_>) -> Result<Vec<Section>, Failure> {
     let mut sections = Vec::new();
-    if query.wanted.stats {
-        let hard = stats(query, "hard")?;
-        sections.push(query.section(&HARD, None, hard, stats_text));
-        let soft = stats(query, "soft")?;
-        sections.push(query.section(&SOFT, None, soft, stats_text));
+    if ranged.wanted.stats {
+        let hard = stats(ranged, "hard")?;
+        sections.push(ranged.section(&HARD, None, hard, stats_text));
+        let soft = stats(ranged, "soft")?;
+        sections.push(ranged.section(&SOFT, None, soft, stats_text));
     }
-    if query.wanted.freq {
+    if ranged.wanted.freq {
         for kind in ["hard", "soft"] {
-            let answer = query.run(Kind::Irq, Verb::Hist, |question| {
-                of_kind(question, kind);
-                question.by = vec!["name".into(), "nr".into()];
-                question.bins = Bins::Linear {
-                    count: usize::from(query.args.freq_resolution),
-                    uniform: query.args.freq_uniform,
+            let answer = ranged.run(Kind::Irq, Verb::Hist, |query| {
+                of_kind(query, kind);
+                query.by = vec!["name".into(), "nr".into()];
+                query.bins = Bins::Linear {
+                    count: usize::from(ranged.args.freq_resolution),
+                    uniform: ranged.args.freq_uniform,
                 };
             })?;
             for table in answer
@@ -133,37 +133,37 @@ fn sections(query: &RangeQuery<'_>) -> Result<Vec<Section>, Failure> {
                     .title
                     .rsplit_once(" nr ")
                     .unwrap_or((&table.title, "?"));
-                if !is_wanted(query, kind, nr.parse().ok()) {
+                if !is_wanted(ranged, kind, nr.parse().ok()) {
                     continue;
                 }
                 let name = format!("{} ({nr})", named(kind == "hard", name));
-                let rows = distribution(query, &rows);
-                sections.push(query.section(&DISTRIBUTION, Some(name), rows, text::distribution));
+                let rows = distribution(ranged, &rows);
+                sections.push(ranged.section(&DISTRIBUTION, Some(name), rows, text::distribution));
             }
         }
     }
-    if query.wanted.log {
-        let answer = query.run(Kind::Irq, Verb::Log, |question| {
-            question.filter.ops = vec!["hard".into(), "soft".into()];
+    if ranged.wanted.log {
+        let answer = ranged.run(Kind::Irq, Verb::Log, |query| {
+            query.filter.ops = vec!["hard".into(), "soft".into()];
         })?;
         let rows = rows(&answer, "log");
-        let rows = rows.iter().filter(|row| wants(query, row)).map(handler);
-        sections.push(query.section(&HANDLERS, None, rows.collect(), log_text));
+        let rows = rows.iter().filter(|row| wants(ranged, row)).map(handler);
+        sections.push(ranged.section(&HANDLERS, None, rows.collect(), log_text));
     }
     Ok(sections)
 }
 
-fn of_kind(question: &mut Question, kind: &str) {
-    question.filter.ops = vec![kind.into()];
+fn of_kind(query: &mut Query, kind: &str) {
+    query.filter.ops = vec![kind.into()];
 }
 
 /// Whether the filters by number accept the interrupt.
-fn wants(query: &RangeQuery<'_>, row: &Row<'_>) -> bool {
-    is_wanted(query, row.text("kind").unwrap_or(""), row.int("nr"))
+fn wants(ranged: &RangeQuery<'_>, row: &Row<'_>) -> bool {
+    is_wanted(ranged, row.text("kind").unwrap_or(""), row.int("nr"))
 }
 
-fn is_wanted(query: &RangeQuery<'_>, kind: &str, nr: Option<i64>) -> bool {
-    let (irqs, softirqs) = (&query.args.irq, &query.args.softirq);
+fn is_wanted(ranged: &RangeQuery<'_>, kind: &str, nr: Option<i64>) -> bool {
+    let (irqs, softirqs) = (&ranged.args.irq, &ranged.args.softirq);
     let numbers = if kind == "hard" { irqs } else { softirqs };
     if irqs.is_empty() && softirqs.is_empty() {
         return true;
@@ -189,10 +189,10 @@ fn named(hard: bool, name: &str) -> String {
     }
 }
 
-fn stats(query: &RangeQuery<'_>, kind: &str) -> Result<Vec<Vec<Cell>>, Failure> {
-    let answer = query.run(Kind::Irq, Verb::Stats, |question| of_kind(question, kind))?;
+fn stats(ranged: &RangeQuery<'_>, kind: &str) -> Result<Vec<Vec<Cell>>, Failure> {
+    let answer = ranged.run(Kind::Irq, Verb::Stats, |query| of_kind(query, kind))?;
     let mut found = rows(&answer, "stats");
-    found.retain(|row| wants(query, row));
+    found.retain(|row| wants(ranged, row));
     found.sort_by_key(|row| row.int("nr"));
     let cells = |row: &Row<'_>| {
         let known = row.int("count").unwrap_or(0) - row.int("unfinished").unwrap_or(0);

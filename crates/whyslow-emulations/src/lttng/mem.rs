@@ -69,18 +69,18 @@ static SUMMARY: TableClass = TableClass {
     ],
 };
 
-fn sections(query: &RangeQuery<'_>) -> Result<Vec<Section>, Failure> {
-    let pids = Pids::of(query)?;
-    let answer = query.run(Kind::Mem, Verb::Usage, |question| {
-        question.by = vec!["thread".into()];
+fn sections(ranged: &RangeQuery<'_>) -> Result<Vec<Section>, Failure> {
+    let pids = Pids::of(ranged)?;
+    let answer = ranged.run(Kind::Mem, Verb::Usage, |query| {
+        query.by = vec!["thread".into()];
     })?;
     let found = rows(&answer, "usage");
     let of = |column: &str| {
         let count = |row: &crate::cells::Row<'_>| row.int(column).unwrap_or(0);
         let mut rows: Vec<_> = found.iter().collect();
         rows.sort_by_key(|row| std::cmp::Reverse(count(row)));
-        if query.args.limit > 0 {
-            rows.truncate(query.args.limit);
+        if ranged.args.limit > 0 {
+            rows.truncate(ranged.args.limit);
         }
         let cells = rows
             .into_iter()
@@ -99,9 +99,9 @@ fn sections(query: &RangeQuery<'_>) -> Result<Vec<Section>, Failure> {
         ]]
     };
     Ok(vec![
-        query.section(&ALLOCATED, None, allocated, pages_text),
-        query.section(&FREED, None, freed, pages_text),
-        query.section(&TOTAL, None, total, total_text),
+        ranged.section(&ALLOCATED, None, allocated, pages_text),
+        ranged.section(&FREED, None, freed, pages_text),
+        ranged.section(&TOTAL, None, total, total_text),
     ])
 }
 

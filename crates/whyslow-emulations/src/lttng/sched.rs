@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use whyslow_analysis::{Bins, Kind, Question, Verb};
+use whyslow_analysis::{Bins, Kind, Query, Verb};
 use whyslow_base::failure::Failure;
 use whyslow_model::Symbols;
 use whyslow_model::answer::AnswerTable;
@@ -154,9 +154,9 @@ static DISTRIBUTION: TableClass = TableClass {
 struct Waits(Vec<String>);
 
 impl Waits {
-    fn of(query: &RangeQuery<'_>) -> Result<Self, Failure> {
+    fn of(ranged: &RangeQuery<'_>) -> Result<Self, Failure> {
         let mut symbols = Symbols::new();
-        let stats = whyslow_store::rows::<TraceStatRow>(&*query.opened.tables, &mut symbols)?;
+        let stats = whyslow_store::rows::<TraceStatRow>(&*ranged.opened.tables, &mut symbols)?;
         let is_recorded = stats
             .iter()
             .any(|row| symbols.get(row.name) == "sched_wakeup_new" && row.count > 0);
@@ -165,38 +165,38 @@ impl Waits {
         Ok(Self(reasons.map(String::from).collect()))
     }
 
-    fn restrict(&self, question: &mut Question) {
-        question.filter.ops.clone_from(&self.0);
+    fn restrict(&self, query: &mut Query) {
+        query.filter.ops.clone_from(&self.0);
     }
 }
 
-fn sections(query: &RangeQuery<'_>) -> Result<Vec<Section>, Failure> {
+fn sections(ranged: &RangeQuery<'_>) -> Result<Vec<Section>, Failure> {
     let mut sections = Vec::new();
-    let args = query.args;
+    let args = ranged.args;
     let per_tid = args.per_tid || !(args.total || args.per_prio);
-    let waits = &Waits::of(query)?;
-    if query.wanted.top {
-        let answer = query.run(Kind::Sched, Verb::Top, |question| {
-            waits.restrict(question);
-            question.limit = Some(args.limit);
+    let waits = &Waits::of(ranged)?;
+    if ranged.wanted.top {
+        let answer = ranged.run(Kind::Sched, Verb::Top, |query| {
+            waits.restrict(query);
+            query.limit = Some(args.limit);
         })?;
         let rows = rows(&answer, "top_").iter().map(wait).collect();
-        sections.push(query.section(&TOP_ROWS, None, rows, waits_text));
+        sections.push(ranged.section(&TOP_ROWS, None, rows, waits_text));
     }
-    if query.wanted.log {
-        let answer = query.run(Kind::Sched, Verb::Log, |question| waits.restrict(question))?;
+    if ranged.wanted.log {
+        let answer = ranged.run(Kind::Sched, Verb::Log, |query| waits.restrict(query))?;
         let rows = rows(&answer, "log");
         let ended = rows.iter().filter(|row| row.int("ts_end_ns").is_some());
         let rows = ended.map(wait).collect();
-        sections.push(query.section(&LOG_ROWS, None, rows, waits_text));
+        sections.push(ranged.section(&LOG_ROWS, None, rows, waits_text));
     }
-    if query.wanted.stats && args.total {
-        let rows = stats((query, waits), "none", |_| Vec::new())?;
-        sections.push(query.section(&TOTAL, None, rows, total_text));
+    if ranged.wanted.stats && args.total {
+        let rows = stats((ranged, waits), "none", |_| Vec::new())?;
+        sections.push(ranged.section(&TOTAL, None, rows, total_text));
     }
-    if query.wanted.stats && per_tid {
-        let mut rows = stats((query, waits), "thread", |row| vec![thread(row)])?;
-        let priorities = priorities(query, waits)?;
+    if ranged.wanted.stats && per_tid {
+        let mut rows = stats((ranged, waits), "thread", |row| vec![thread(row)])?;
+        let priorities = priorities(ranged, waits)?;
         for row in &mut rows {
             let tid = match row.first() {
                 Some(Cell::Process { tid, .. }) => *tid,
@@ -209,28 +209,28 @@ fn sections(query: &RangeQuery<'_>) -> Result<Vec<Section>, Failure> {
             )));
         }
         rows.sort_by_key(|row| text::process(&row[0]));
-        sections.push(query.section(&PER_TID, None, rows, per_tid_text));
+        sections.push(ranged.section(&PER_TID, None, rows, per_tid_text));
     }
-    if query.wanted.stats && args.per_prio {
+    if ranged.wanted.stats && args.per_prio {
         let prio = |row: &Row<'_>| {
             let prio = row.int("prio").map(|prio| prio - PRIO_SHIFT);
             vec![prio.map_or(Cell::Unknown, Cell::Number)]
         };
-        let mut rows = stats((query, waits), "prio", prio)?;
+        let mut rows = stats((ranged, waits), "prio", prio)?;
         rows.sort_by_key(|row| match row.first() {
             Some(Cell::Number(prio)) => *prio,
             _ => i64::MIN,
         });
-        sections.push(query.section(&PER_PRIO, None, rows, per_prio_text));
+        sections.push(ranged.section(&PER_PRIO, None, rows, per_prio_text));
     }
-    if query.wanted.freq {
+    if ranged.wanted.freq {
         let by = [
             (args.total, "none"),
             (per_tid, "thread"),
             (args.per_prio, "prio"),
         ];
         for (_, key) in by.iter().filter(|(wanted, _)| *wanted) {
-            sections.extend(distributions((query, waits), key)?);
+            sections.extend(distributions((ranged, waits), key)?);
         }
     }
     Ok(sections)
@@ -238,15 +238,15 @@ fn sections(query: &RangeQuery<'_>) -> Result<Vec<Section>, Failure> {
 
 /// A distribution for each thread, each priority, or in total.
 fn distributions(
-    (query, waits): (&RangeQuery<'_>, &Waits),
+    (ranged, waits): (&RangeQuery<'_>, &Waits),
     key: &str,
 ) -> Result<Vec<Section>, Failure> {
-    let answer = query.run(Kind::Sched, Verb::Hist, |question| {
-        waits.restrict(question);
-        question.by = vec![key.into()];
-        question.bins = Bins::Linear {
-            count: usize::from(query.args.freq_resolution),
-            uniform: query.args.freq_uniform,
+    let answer = ranged.run(Kind::Sched, Verb::Hist, |query| {
+        waits.restrict(query);
+        query.by = vec![key.into()];
+        query.bins = Bins::Linear {
+            count: usize::from(ranged.args.freq_resolution),
+            uniform: ranged.args.freq_uniform,
         };
     })?;
     let number = |title: &str| -> Option<i64> {
@@ -268,10 +268,10 @@ fn distributions(
             ("prio", Some(prio)) => Some(format!("Priority: {}", prio - PRIO_SHIFT)),
             _ => None,
         };
-        query.section(
+        ranged.section(
             &DISTRIBUTION,
             subtitle,
-            distribution(query, &rows),
+            distribution(ranged, &rows),
             text::distribution,
         )
     };
@@ -308,13 +308,13 @@ fn wait(row: &Row<'_>) -> Vec<Cell> {
 }
 
 fn stats(
-    (query, waits): (&RangeQuery<'_>, &Waits),
+    (ranged, waits): (&RangeQuery<'_>, &Waits),
     by: &str,
     first: impl Fn(&Row<'_>) -> Vec<Cell>,
 ) -> Result<Vec<Vec<Cell>>, Failure> {
-    let answer = query.run(Kind::Sched, Verb::Stats, |question| {
-        waits.restrict(question);
-        question.by = vec![by.into()];
+    let answer = ranged.run(Kind::Sched, Verb::Stats, |query| {
+        waits.restrict(query);
+        query.by = vec![by.into()];
     })?;
     let known = |row: &Row<'_>| row.int("count").unwrap_or(0) - row.int("unfinished").unwrap_or(0);
     let rows = rows(&answer, "stats");
@@ -336,12 +336,12 @@ fn stats(
 
 /// Priorities with which each thread waited.
 fn priorities(
-    query: &RangeQuery<'_>,
+    ranged: &RangeQuery<'_>,
     waits: &Waits,
 ) -> Result<std::collections::BTreeMap<i64, Vec<i64>>, Failure> {
-    let answer = query.run(Kind::Sched, Verb::Stats, |question| {
-        waits.restrict(question);
-        question.by = vec!["tid".into(), "prio".into()];
+    let answer = ranged.run(Kind::Sched, Verb::Stats, |query| {
+        waits.restrict(query);
+        query.by = vec!["tid".into(), "prio".into()];
     })?;
     let mut found = std::collections::BTreeMap::<i64, Vec<i64>>::new();
     for row in rows(&answer, "stats") {

@@ -64,13 +64,13 @@ static SUMMARY: TableClass = TableClass {
     ],
 };
 
-fn sections(query: &RangeQuery<'_>) -> Result<Vec<Section>, Failure> {
-    let pids = Pids::of(query)?;
-    let answer = query.run(Kind::Syscalls, Verb::Stats, |question| {
-        question.by = vec!["thread".into(), "name".into()];
+fn sections(ranged: &RangeQuery<'_>) -> Result<Vec<Section>, Failure> {
+    let pids = Pids::of(ranged)?;
+    let answer = ranged.run(Kind::Syscalls, Verb::Stats, |query| {
+        query.by = vec!["thread".into(), "name".into()];
         // Calls cut by the recording have no latency, and half of them no result.
-        let longest = question.filter.dur_max.unwrap_or(Ns::MAX);
-        question.filter.dur_max = Some(longest.min(Ns::MAX - 1));
+        let longest = query.filter.dur_max.unwrap_or(Ns::MAX);
+        query.filter.dur_max = Some(longest.min(Ns::MAX - 1));
     })?;
     let found = rows(&answer, "syscalls");
     let mut threads: BTreeMap<(i64, &str), Vec<&Row<'_>>> = BTreeMap::new();
@@ -89,10 +89,10 @@ fn sections(query: &RangeQuery<'_>) -> Result<Vec<Section>, Failure> {
         calls.sort_by_key(|row| std::cmp::Reverse(finished(row)));
         let process = pids.process(calls[0]);
         let cells = calls.into_iter().map(call).collect();
-        sections.push(query.section(&PER_TID, Some(name(&process)), cells, thread_text));
+        sections.push(ranged.section(&PER_TID, Some(name(&process)), cells, thread_text));
         totals.push(vec![process, Cell::Number(count)]);
     }
-    sections.push(query.section(&TOTAL, None, totals, total_text));
+    sections.push(ranged.section(&TOTAL, None, totals, total_text));
     Ok(sections)
 }
 

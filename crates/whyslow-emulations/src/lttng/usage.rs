@@ -1,7 +1,7 @@
 //! The usage tables of the I/O commands (`lttng-iousagetop`): bytes by process, file, disk and
 //! interface.
 
-use whyslow_analysis::{Kind, Question, Verb};
+use whyslow_analysis::{Kind, Query, Verb};
 use whyslow_base::failure::Failure;
 
 use super::analysis::{Pids, RangeQuery, Section};
@@ -82,46 +82,46 @@ const SECTOR: i64 = 512;
 const DIRECTIONS: [(&str, &str, &str); 2] =
     [("read", "read", "Read"), ("written", "write", "Write")];
 
-pub(super) fn sections(query: &RangeQuery<'_>) -> Result<Vec<Section>, Failure> {
+pub(super) fn sections(ranged: &RangeQuery<'_>) -> Result<Vec<Section>, Failure> {
     let mut sections = Vec::new();
-    let pids = Pids::of(query)?;
+    let pids = Pids::of(ranged)?;
     let of_calls = |key: &'static str| {
-        move |question: &mut Question| {
-            question.by = vec![key.into()];
-            question.filter.names = super::io::transfers();
+        move |query: &mut Query| {
+            query.by = vec![key.into()];
+            query.filter.names = super::io::transfers();
         }
     };
-    let owners = query.run(Kind::Io, Verb::Usage, of_calls("thread"))?;
+    let owners = ranged.run(Kind::Io, Verb::Usage, of_calls("thread"))?;
     let owners = rows(&owners, "usage");
     for (subtitle, word, _) in DIRECTIONS {
         let cells = |row: &Row<'_>| owner(row, word, &pids);
-        let found = top(owners.iter().map(cells), query.args.limit);
-        sections.push(query.section(&PROCESSES, Some(subtitle.into()), found, processes_text));
+        let found = top(owners.iter().map(cells), ranged.args.limit);
+        sections.push(ranged.section(&PROCESSES, Some(subtitle.into()), found, processes_text));
     }
-    let files = query.run(Kind::Io, Verb::Usage, of_calls("file"))?;
+    let files = ranged.run(Kind::Io, Verb::Usage, of_calls("file"))?;
     let files = rows(&files, "usage");
     for (subtitle, word, _) in DIRECTIONS {
         let cells = |row: &Row<'_>| file(row, word);
-        let found = top(files.iter().map(cells), query.args.limit);
-        sections.push(query.section(&FILES, Some(subtitle.into()), found, files_text));
+        let found = top(files.iter().map(cells), ranged.args.limit);
+        sections.push(ranged.section(&FILES, Some(subtitle.into()), found, files_text));
     }
     for (subtitle, op) in [("read", "read"), ("written", "write")] {
-        let requests = query.run(Kind::Block, Verb::Usage, |question| {
-            by(&["thread"])(question);
-            question.filter.ops = vec![op.into()];
+        let requests = ranged.run(Kind::Block, Verb::Usage, |query| {
+            by(&["thread"])(query);
+            query.filter.ops = vec![op.into()];
         })?;
         let cells = |row: &Row<'_>| vec![pids.process(row), size(row.int("bytes"))];
         let found = rows(&requests, "usage");
-        let found = top(found.iter().map(cells), query.args.limit);
-        sections.push(query.section(&BLOCK, Some(subtitle.into()), found, block_text));
+        let found = top(found.iter().map(cells), ranged.args.limit);
+        sections.push(ranged.section(&BLOCK, Some(subtitle.into()), found, block_text));
     }
-    sections.extend(disks(query)?);
-    sections.extend(interfaces(query)?);
+    sections.extend(disks(ranged)?);
+    sections.extend(interfaces(ranged)?);
     Ok(sections)
 }
 
-fn by(keys: &'static [&'static str]) -> impl Fn(&mut Question) {
-    move |question| question.by = keys.iter().map(|key| String::from(*key)).collect()
+fn by(keys: &'static [&'static str]) -> impl Fn(&mut Query) {
+    move |query| query.by = keys.iter().map(|key| String::from(*key)).collect()
 }
 
 fn size(bytes: Option<i64>) -> Cell {
@@ -163,13 +163,13 @@ fn value(row: &[Cell]) -> f64 {
     row.get(1).map_or(0.0, Cell::amount)
 }
 
-fn disks(query: &RangeQuery<'_>) -> Result<[Section; 3], Failure> {
-    let answer = query.run(Kind::Block, Verb::Usage, |question| {
-        by(&["dev", "part"])(question);
-        of_disks(question);
+fn disks(ranged: &RangeQuery<'_>) -> Result<[Section; 3], Failure> {
+    let answer = ranged.run(Kind::Block, Verb::Usage, |query| {
+        by(&["dev", "part"])(query);
+        of_disks(query);
     })?;
     let found = rows(&answer, "usage");
-    let limit = query.args.limit;
+    let limit = ranged.args.limit;
     let table = |cell: fn(&Row<'_>) -> Cell| {
         let cells = |row: &Row<'_>| vec![disk(row), cell(row)];
         top(found.iter().map(cells), limit)
@@ -178,16 +178,16 @@ fn disks(query: &RangeQuery<'_>) -> Result<[Section; 3], Failure> {
     let requests = table(|row| Cell::Number(row.int("device_count").unwrap_or(0)));
     let latencies = table(|row| Cell::duration(row.float("device_avg_ns")));
     Ok([
-        query.section(&SECTORS, None, sectors, disks_text),
-        query.section(&REQUESTS, None, requests, disks_text),
-        query.section(&LATENCIES, None, latencies, disks_text),
+        ranged.section(&SECTORS, None, sectors, disks_text),
+        ranged.section(&REQUESTS, None, requests, disks_text),
+        ranged.section(&LATENCIES, None, latencies, disks_text),
     ])
 }
 
 /// Requests that transfer data: requests without sectors are commands. Filters by thread do not
 /// apply, since the submitting thread may be a different one.
-pub(super) fn of_disks(question: &mut Question) {
-    let filter = &mut question.filter;
+pub(super) fn of_disks(query: &mut Query) {
+    let filter = &mut query.filter;
     filter.ops = ["read", "write", "discard"].map(String::from).to_vec();
     filter.comms.clear();
     filter.tids.clear();
@@ -200,12 +200,12 @@ pub(super) fn disk(row: &Row<'_>) -> Cell {
     Cell::Disk(name.into())
 }
 
-fn interfaces(query: &RangeQuery<'_>) -> Result<Vec<Section>, Failure> {
-    let answer = query.run(Kind::Net, Verb::Usage, |question| {
-        question.filter.comms.clear();
-        question.filter.tids.clear();
-        question.filter.dur_min = None;
-        question.filter.dur_max = None;
+fn interfaces(ranged: &RangeQuery<'_>) -> Result<Vec<Section>, Failure> {
+    let answer = ranged.run(Kind::Net, Verb::Usage, |query| {
+        query.filter.comms.clear();
+        query.filter.tids.clear();
+        query.filter.dur_min = None;
+        query.filter.dur_max = None;
     })?;
     let found = rows(&answer, "usage");
     let table = |column: &str| {
@@ -221,7 +221,7 @@ fn interfaces(query: &RangeQuery<'_>) -> Result<Vec<Section>, Failure> {
     let received = table("received_bytes");
     let sent = table("sent_bytes");
     let section = |subtitle: &str, rows| {
-        query.section(&INTERFACES, Some(subtitle.into()), rows, interfaces_text)
+        ranged.section(&INTERFACES, Some(subtitle.into()), rows, interfaces_text)
     };
     Ok(vec![section("received", received), section("sent", sent)])
 }

@@ -69,8 +69,8 @@ pub(super) fn by_name(
         .into_iter()
         .take(1 + usize::from(with_partitions))
     {
-        let answer = front.query_whole((Kind::Block, Verb::Stats), |question| {
-            question.by = vec![key.into()];
+        let answer = front.query_whole((Kind::Block, Verb::Stats), |query| {
+            query.by = vec![key.into()];
         })?;
         for name in rows(&answer, "stats")
             .iter()

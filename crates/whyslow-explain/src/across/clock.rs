@@ -74,7 +74,7 @@ impl Bounds {
     }
 }
 
-/// The bounds from one pair of views that may be the same request, at the time in question.
+/// The bounds from one pair of views that may be the same request, at the time in query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Candidate {
     /// Id of the client's request; several candidates of it exclude each other.

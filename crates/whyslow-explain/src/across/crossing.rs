@@ -24,7 +24,7 @@ pub(super) fn begun(from_host: Option<String>, request: i64, waited_ns: Ns) -> C
         between_ns: 0,
         clock: None,
         contradicting: 0,
-        says: String::new(),
+        summary: String::new(),
     }
 }
 
@@ -63,7 +63,7 @@ pub(super) fn describe(hosts: &Hosts<'_>, crossing: &mut Crossing, joined: &Join
         Grade::B
     };
     let by = joined.pair.by.name();
-    crossing.says = format!(
+    crossing.summary = format!(
         "request {} matches request {} on {name} ({recording}) by {by}",
         crossing.request, served.id
     );
@@ -123,7 +123,7 @@ pub(super) fn waiting(issued: &Seen, waits: &[RemoteWait], peer: &str, grade: Gr
     let begin = waits.iter().map(|wait| wait.begin).min();
     let end = waits.iter().map(|wait| wait.end).max();
     Hop {
-        // The caller fills in the thread of its story.
+        // The caller fills in the thread of its finding.
         actor: Actor {
             kind: ActorKind::Own,
             name: String::new(),
@@ -151,9 +151,9 @@ pub(super) fn waiting(issued: &Seen, waits: &[RemoteWait], peer: &str, grade: Gr
 /// Adds the durations and the clock offset.
 pub(super) fn finish(crossing: &mut Crossing, joined: &Joined) {
     let host = crossing.host.as_deref().unwrap_or_default();
-    let mut says = format!(
+    let mut summary = format!(
         "{}: the client waited {}, of which {host} had the request for {} and the network round trip took {}",
-        crossing.says,
+        crossing.summary,
         sentence::length(crossing.waited_ns),
         sentence::length(crossing.served_ns),
         sentence::length(crossing.between_ns),
@@ -167,15 +167,16 @@ pub(super) fn finish(crossing: &mut Crossing, joined: &Joined) {
                 Clock::Within { pairs: 1, .. } | Clock::Unknown => "this request".to_owned(),
                 _ => format!("{} requests and packets seen on both hosts", clock.pairs),
             };
-            says = format!(
-                "{says}; the clock of {host} was {:.6} s {direction} (± {}, from {pairs})",
+            summary = format!(
+                "{summary}; the clock of {host} was {:.6} s {direction} (± {}, from {pairs})",
                 middle.unsigned_abs() as f64 / 1e9,
                 sentence::length(high.saturating_sub(low) / 2 + 1),
             );
         }
         None => {
-            says = format!("{says}; its clock offset is not known, and not needed for these times");
+            summary =
+                format!("{summary}; its clock offset is not known, and not needed for these times");
         }
     }
-    crossing.says = says;
+    crossing.summary = summary;
 }

@@ -1,4 +1,4 @@
-//! Follows the waits of a story to what the other hosts did.
+//! Follows the waits of a finding to what the other hosts did.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ use super::crossing;
 use super::hosts::{Hosts, Joined};
 use super::rows::Seen;
 use super::splice::{self, Replacement};
-use crate::report::{Crossing, Grade, RemoteWait, Story, Waiter};
+use crate::finding::{self, Subject};
+use crate::report::{Crossing, Finding, Grade, RemoteWait, Waiter};
 use crate::requests::threads::Stretch;
 use crate::sentence;
-use crate::story::{self, Subject};
 
 /// Maximum number of hosts in a chain.
 const DEPTH_MAX: usize = 8;
-/// Maximum number of requests of a story that are followed, those with the longest waits.
+/// Maximum number of requests of a finding that are followed, those with the longest waits.
 const REQUESTS_MAX: usize = 16;
 /// If a wait covers only a part of the server's time, the bounds must be narrower than one part in
 /// this many of it.
@@ -28,13 +28,13 @@ pub(super) struct Follower<'t> {
     hosts: Hosts<'t>,
 }
 
-/// Requests that lead to the current story, by host and id.
+/// Requests that lead to the current finding, by host and id.
 type RequestPath = Vec<(usize, i64)>;
 
-/// The result of following the waits of a story.
+/// The result of following the waits of a finding.
 #[derive(Default)]
 pub(super) struct Followed {
-    /// Followed time of each part of the story.
+    /// Followed time of each part of the finding.
     pub(super) taken: Vec<Ns>,
     /// The parts that replace that time.
     pub(super) replacements: Vec<Replacement>,
@@ -61,46 +61,46 @@ impl<'t> Follower<'t> {
         Self { hosts }
     }
 
-    /// A caveat if no story could be followed.
-    pub(super) fn caveats(&self, stories: &[Story]) -> Option<String> {
-        let is_none = stories.iter().all(|story| story.across.is_empty());
+    /// A caveat if no finding could be followed.
+    pub(super) fn caveats(&self, findings: &[Finding]) -> Option<String> {
+        let is_none = findings.iter().all(|finding| finding.across.is_empty());
         is_none.then(|| {
             format!(
-                "nothing to follow into {}: no finding waits for a recorded request to another host",
+                "nothing to follow into {}: no observation waits for a recorded request to another host",
                 self.hosts.others()
             )
         })
     }
 
-    /// Continues a story on other hosts.
-    pub(super) fn story(&mut self, story: &mut Story) -> Result<(), AnalysisError> {
+    /// Continues a finding on other hosts.
+    pub(super) fn finding(&mut self, finding: &mut Finding) -> Result<(), AnalysisError> {
         let mut crossings = Vec::new();
-        let followed = self.follow(0, story, &mut RequestPath::new(), &mut crossings)?;
+        let followed = self.follow(0, finding, &mut RequestPath::new(), &mut crossings)?;
         if !crossings.is_empty() {
             let others = self.hosts.others().replace(", ", ",");
-            story.reproduce = format!("{} --across {others}", story.reproduce);
+            finding.reproduce = format!("{} --across {others}", finding.reproduce);
         }
-        story.across = crossings;
-        splice::into(story, followed);
+        finding.across = crossings;
+        splice::into(finding, followed);
         Ok(())
     }
 
-    /// Follows the waits of a story on one of the hosts.
+    /// Follows the waits of a finding on one of the hosts.
     fn follow(
         &mut self,
         host: usize,
-        story: &Story,
+        finding: &Finding,
         path: &mut RequestPath,
         crossings: &mut Vec<Crossing>,
     ) -> Result<Followed, AnalysisError> {
         let mut found = Followed {
-            taken: vec![0; story.parts.len()],
+            taken: vec![0; finding.parts.len()],
             replacements: Vec::new(),
         };
         if path.len() >= DEPTH_MAX {
             return Ok(found);
         }
-        for awaited in self.awaited(host, story)? {
+        for awaited in self.awaited(host, finding)? {
             let rows = self.hosts.rows(host)?;
             let issued = &rows.issued[awaited.issued];
             if issued.is_served_here || path.contains(&(host, issued.id)) {
@@ -120,14 +120,14 @@ impl<'t> Follower<'t> {
         Ok(found)
     }
 
-    /// The requests with the longest waits of a story, in order.
-    fn awaited(&mut self, host: usize, story: &Story) -> Result<Vec<Awaited>, AnalysisError> {
+    /// The requests with the longest waits of a finding, in order.
+    fn awaited(&mut self, host: usize, finding: &Finding) -> Result<Vec<Awaited>, AnalysisError> {
         let mut found: BTreeMap<usize, Awaited> = BTreeMap::new();
-        if story.remote.waits.is_empty() {
+        if finding.remote.waits.is_empty() {
             return Ok(Vec::new());
         }
         let rows = self.hosts.rows(host)?;
-        for wait in &story.remote.waits {
+        for wait in &finding.remote.waits {
             let issued = match wait.by {
                 Waiter::Request(id) => rows.issued_with(id).map(|issued| (issued, true)),
                 Waiter::Thread(utid) => rows.awaited(utid, (wait.begin, wait.end)),
@@ -168,7 +168,7 @@ impl<'t> Follower<'t> {
         let joined = match self.hosts.served(host, awaited.issued)? {
             Ok(joined) => joined,
             Err(missing) => {
-                crossing.says = crossing::unseen(&self.hosts, &issued, &peer, missing);
+                crossing.summary = crossing::unseen(&self.hosts, &issued, &peer, missing);
                 crossings.push(crossing);
                 return Ok(Vec::new());
             }
@@ -178,8 +178,8 @@ impl<'t> Follower<'t> {
         let grade = awaited.grade.min(crossing.grade);
         let windows = match windows(&self.hosts, &joined, &served, &awaited.waits) {
             Ok(windows) => windows,
-            Err(says) => {
-                crossing.says = format!("{}; {says}", crossing.says);
+            Err(summary) => {
+                crossing.summary = format!("{}; {summary}", crossing.summary);
                 crossings.push(crossing);
                 return Ok(Vec::new());
             }
@@ -281,11 +281,11 @@ impl<'t> Follower<'t> {
             reproduce: format!("whyslow explain {} --request {}", of.recording, served.id),
             recording: of.recording.to_owned(),
         };
-        let story = story::story(of.tables, &subject)?;
-        let followed = self.follow(server, &story, path, crossings)?;
+        let finding = finding::finding(of.tables, &subject)?;
+        let followed = self.follow(server, &finding, path, crossings)?;
         let host = self.hosts.name(server);
         Ok(splice::of_server(
-            &story,
+            &finding,
             followed,
             (host, shift),
             serving_thread.is_shared,

@@ -12,7 +12,7 @@ use super::join::{self, Link, Pair};
 use super::rows::{Interner, Packets, Rows, writes};
 use crate::requests::threads::Threads;
 
-/// Packets within this time of the one in question are used for the clock offset.
+/// Packets within this time of the one in query are used for the clock offset.
 const PACKETS_NS: Ns = 2_000_000_000;
 
 pub(super) struct Hosts<'t> {

@@ -13,7 +13,7 @@ use whyslow_model::sort::IndexSort;
 use super::clock::{Bounds, Candidate, Clock};
 use super::rows::{Packets, Rows, Seen};
 
-/// Requests further from the one in question show little about the clock offset at its time.
+/// Requests further from the one in query show little about the clock offset at its time.
 const NEAR_NS: Ns = 10_000_000_000;
 /// Maximum number of requests used for the clock offset, the nearest.
 const NEAR_MAX: usize = 512;

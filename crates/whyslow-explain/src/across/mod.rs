@@ -1,6 +1,6 @@
 //! Follows a wait for another host into the recording of that host.
 //!
-//! A story that ends at a host on the network continues where that host served the request: the
+//! A finding that ends at a host on the network continues where that host served the request: the
 //! wait is replaced by what the threads there did, and the rest is the network round trip. So the
 //! durations of the parts still add up to the window. The round trip is the client's wait minus the
 //! server's time, whatever the clock offset is; how it divides into the two directions is not known
@@ -18,7 +18,7 @@ mod splice;
 use whyslow_analysis::AnalysisError;
 use whyslow_store::Tables;
 
-use crate::query::Question;
+use crate::query::Query;
 use crate::report::Report;
 use crate::versus::Other;
 use follow::Follower;
@@ -37,20 +37,20 @@ pub struct OtherHost<'t> {
 /// their recordings.
 pub fn explain_across(
     tables: &dyn Tables,
-    question: &Question,
+    query: &Query,
     other: Option<Other<'_>>,
     hosts: &[OtherHost<'_>],
 ) -> Result<Report, AnalysisError> {
-    let question = Question {
-        with_sockets: question.with_sockets || !hosts.is_empty(),
-        ..question.clone()
+    let query = Query {
+        with_sockets: query.with_sockets || !hosts.is_empty(),
+        ..query.clone()
     };
-    let mut report = crate::query::explain(tables, &question, other)?;
+    let mut report = crate::query::explain(tables, &query, other)?;
     extend(tables, hosts, &mut report)?;
     Ok(report)
 }
 
-/// Continues all stories in the recordings of other hosts.
+/// Continues all findings in the recordings of other hosts.
 fn extend(
     tables: &dyn Tables,
     others: &[OtherHost<'_>],
@@ -66,10 +66,10 @@ fn extend(
     };
     let hosts = Hosts::new(here, others);
     let mut follower = Follower::new(hosts);
-    for story in &mut report.stories {
-        follower.story(story)?;
+    for finding in &mut report.findings {
+        follower.finding(finding)?;
     }
-    report.caveats.extend(follower.caveats(&report.stories));
+    report.caveats.extend(follower.caveats(&report.findings));
     for other in others {
         let damage = whyslow_analysis::damage(other.tables)?;
         let damage = damage.map(|damage| format!("{}: {damage}", other.recording));

@@ -5,7 +5,7 @@ use whyslow_model::sort::IndexSort;
 
 use super::follow::Followed;
 use crate::report::{
-    Activity, Actor, ActorKind, Alternative, Confidence, Grade, Hop, Missing, Part, Story,
+    Activity, Actor, ActorKind, Alternative, Confidence, Finding, Grade, Hop, Missing, Part,
 };
 use crate::sentence::{self, Clause};
 
@@ -103,17 +103,17 @@ impl There<'_> {
     }
 }
 
-/// The parts of the story of a thread on `host`, in the view of the waiting host. `shift` is how
+/// The parts of the finding of a thread on `host`, in the view of the waiting host. `shift` is how
 /// far its clock is ahead.
 pub(super) fn of_server(
-    story: &Story,
+    finding: &Finding,
     followed: Followed,
     (host, shift): (&str, Ns),
     is_shared: bool,
 ) -> Vec<Replacement> {
     let there = There { host, shift };
-    let server = there.actor(&story.target.actor);
-    let missing: Vec<Missing> = story
+    let server = there.actor(&finding.target.actor);
+    let missing: Vec<Missing> = finding
         .missing
         .iter()
         .map(|one| Missing {
@@ -122,7 +122,7 @@ pub(super) fn of_server(
         })
         .collect();
     let mut found = Vec::new();
-    for (place, (own, taken)) in story.parts.iter().zip(&followed.taken).enumerate() {
+    for (place, (own, taken)) in finding.parts.iter().zip(&followed.taken).enumerate() {
         if own.dur_ns <= *taken {
             continue;
         }
@@ -135,11 +135,11 @@ pub(super) fn of_server(
             // It is not known how much of it was for other requests.
             part.grade = part.grade.min(Grade::B);
         }
-        let thread = sentence::thread(&story.target.actor);
-        let chain = if story.culprit == Some(place) {
-            story.chain.iter().map(|hop| there.hop(hop)).collect()
+        let thread = sentence::thread(&finding.target.actor);
+        let chain = if finding.culprit == Some(place) {
+            finding.chain.iter().map(|hop| there.hop(hop)).collect()
         } else {
-            vec![there.hop(&at_work(story, own))]
+            vec![there.hop(&at_work(finding, own))]
         };
         found.push(Replacement {
             part,
@@ -162,9 +162,9 @@ pub(super) fn of_server(
     found
 }
 
-/// A hop for the thread of a story and one of its parts.
-fn at_work(story: &Story, part: &Part) -> Hop {
-    let target = &story.target;
+/// A hop for the thread of a finding and one of its parts.
+fn at_work(finding: &Finding, part: &Part) -> Hop {
+    let target = &finding.target;
     let what = match part.root.as_str() {
         "cpu_running" => "ran",
         "cpu_runqueue" | "cpu_idle_delay" | "cpu_throttled" => "could not run",
@@ -216,20 +216,20 @@ fn merged(all: Vec<Replacement>) -> Vec<Replacement> {
         .collect()
 }
 
-/// A part of the story, its previous index, and the remote part if it is new.
+/// A part of the finding, its previous index, and the remote part if it is new.
 struct Row {
     part: Part,
     before: Option<usize>,
     replacement: Option<Replacement>,
 }
 
-/// Inserts the followed parts into a story of the explained recording, and names the culprit.
-pub(super) fn into(story: &mut Story, followed: Followed) {
+/// Inserts the followed parts into a finding of the explained recording, and names the culprit.
+pub(super) fn into(finding: &mut Finding, followed: Followed) {
     if followed.replacements.is_empty() {
         return;
     }
-    let length = (story.target.end_ns - story.target.begin_ns).max(1);
-    let before = story.parts.drain(..).zip(&followed.taken).enumerate();
+    let length = (finding.target.end_ns - finding.target.begin_ns).max(1);
+    let before = finding.parts.drain(..).zip(&followed.taken).enumerate();
     let mut rows: Vec<Row> = before
         .map(|(place, (mut part, taken))| {
             part.dur_ns -= taken;
@@ -243,7 +243,7 @@ pub(super) fn into(story: &mut Story, followed: Followed) {
         .collect();
     rows.extend(merged(followed.replacements).into_iter().map(|mut one| {
         if let Some(first) = one.chain.first_mut() {
-            first.actor = story.target.actor.clone();
+            first.actor = finding.target.actor.clone();
         }
         Row {
             part: one.part.clone(),
@@ -256,18 +256,18 @@ pub(super) fn into(story: &mut Story, followed: Followed) {
         row.part.share = row.part.dur_ns as f64 / length as f64;
     }
     // The remaining time of the previously named culprit.
-    let own_ns = story
+    let own_ns = finding
         .culprit
         .map_or(0, |place| match followed.taken[place] {
-            0 => story.saved_at_most_ns,
+            0 => finding.saved_at_most_ns,
             _ => rows
                 .iter()
                 .find(|row| row.before == Some(place))
                 .map_or(0, |row| row.part.dur_ns),
         });
     let place_of = |before: usize| rows.iter().position(|row| row.before == Some(before));
-    story.culprit = story.culprit.and_then(place_of);
-    story.alternatives = story
+    finding.culprit = finding.culprit.and_then(place_of);
+    finding.alternatives = finding
         .alternatives
         .drain(..)
         .filter_map(|one| {
@@ -277,13 +277,13 @@ pub(super) fn into(story: &mut Story, followed: Followed) {
             is_whole.then_some(Alternative { part, ..one })
         })
         .collect();
-    name(story, &rows, (length, own_ns));
+    name(finding, &rows, (length, own_ns));
     let unexplained = rows.iter().map(|row| &row.part);
-    story.unexplained_ns = unexplained
+    finding.unexplained_ns = unexplained
         .filter(|part| is_unknown(part) && part.culprit.kind != ActorKind::Process)
         .map(|part| part.dur_ns)
         .sum();
-    story.parts = rows.into_iter().map(|row| row.part).collect();
+    finding.parts = rows.into_iter().map(|row| row.part).collect();
 }
 
 fn is_unknown(part: &Part) -> bool {
@@ -291,7 +291,7 @@ fn is_unknown(part: &Part) -> bool {
 }
 
 /// Names the culprit with most of the time, if it is on another host or in transit.
-fn name(story: &mut Story, rows: &[Row], (length, own_ns): (Ns, Ns)) {
+fn name(finding: &mut Finding, rows: &[Row], (length, own_ns): (Ns, Ns)) {
     let is_known = |row: &&Row| row.replacement.is_some() && !is_unknown(&row.part);
     let of = |one: &Part| -> (Ns, f64) {
         let same = rows.iter().filter(is_known).map(|row| &row.part);
@@ -311,16 +311,16 @@ fn name(story: &mut Story, rows: &[Row], (length, own_ns): (Ns, Ns)) {
     let known = rows.iter().enumerate().filter(|(_, row)| is_known(row));
     let most = known.max_by_key(|(place, row)| (of(&row.part).0, std::cmp::Reverse(*place)));
     let is_named = most.map(|(place, _)| place);
-    story.alternatives.extend(alternatives(rows, is_named));
-    if story.remote.is_usual {
+    finding.alternatives.extend(alternatives(rows, is_named));
+    if finding.remote.is_usual {
         return;
     }
     let named = most.map(|(place, row)| (place, row, of(&row.part)));
     let named = named.filter(|(.., (ns, score))| *ns > own_ns && *score >= NAMED_MIN);
     let Some((place, row, (ns, score))) = named else {
         // The previously named culprit may have lost its time.
-        if story.culprit.is_none() {
-            without(story, rows);
+        if finding.culprit.is_none() {
+            without(finding, rows);
         }
         return;
     };
@@ -328,28 +328,28 @@ fn name(story: &mut Story, rows: &[Row], (length, own_ns): (Ns, Ns)) {
         return;
     };
     let share = ns as f64 / length as f64;
-    let says = format!(
+    let summary = format!(
         "{}: {} of it ({}) {}",
-        story.remote.head,
+        finding.remote.head,
         sentence::length(ns),
         sentence::percent(share),
         replacement.clause.with_grade(row.part.grade)
     );
-    replace_verdict(story, says);
+    replace_verdict(finding, summary);
     let confidence = match score {
         score if score >= 0.75 => Confidence::High,
         score if score >= 0.5 => Confidence::Medium,
         _ => Confidence::Low,
     };
-    story.confidence = if story.baseline.is_none() {
+    finding.confidence = if finding.baseline.is_none() {
         confidence.min(Confidence::Medium)
     } else {
         confidence
     };
-    (story.culprit, story.score, story.saved_at_most_ns) = (Some(place), score, ns);
-    story.suggestions = crate::advice(&row.part.mechanism, &row.part.root);
-    story.chain.clone_from(&replacement.chain);
-    story.missing.clone_from(&replacement.missing);
+    (finding.culprit, finding.score, finding.saved_at_most_ns) = (Some(place), score, ns);
+    finding.suggestions = crate::advice(&row.part.mechanism, &row.part.root);
+    finding.chain.clone_from(&replacement.chain);
+    finding.missing.clone_from(&replacement.missing);
 }
 
 /// Other large parts of the time on other hosts, or in transit.
@@ -360,41 +360,41 @@ fn alternatives(rows: &[Row], named: Option<usize>) -> Vec<Alternative> {
     others
         .filter_map(|(part, row)| {
             let replacement = row.replacement.as_ref()?;
-            let says = format!(
+            let summary = format!(
                 "{} ({}) {}",
                 sentence::length(row.part.dur_ns),
                 sentence::percent(row.part.share),
                 replacement.clause.with_grade(row.part.grade)
             );
-            Some(Alternative { part, says })
+            Some(Alternative { part, summary })
         })
         .collect()
 }
 
 /// States that no culprit is named, although another host had the request.
-fn without(story: &mut Story, rows: &[Row]) {
+fn without(finding: &mut Finding, rows: &[Row]) {
     let remote = rows.iter().filter_map(|row| row.replacement.as_ref());
     let Some(longest) = remote.max_by_key(|one| one.part.dur_ns) else {
         return;
     };
-    let says = format!(
+    let summary = format!(
         "{}: no single cause dominates; for {} {}",
-        story.remote.head,
+        finding.remote.head,
         sentence::length(longest.part.dur_ns),
         longest.clause.past()
     );
-    replace_verdict(story, says);
-    (story.culprit, story.score, story.saved_at_most_ns) = (None, 0.0, 0);
-    story.confidence = Confidence::None;
-    story.suggestions.clear();
-    story.chain.clear();
+    replace_verdict(finding, summary);
+    (finding.culprit, finding.score, finding.saved_at_most_ns) = (None, 0.0, 0);
+    finding.confidence = Confidence::None;
+    finding.suggestions.clear();
+    finding.chain.clear();
 }
 
-fn replace_verdict(story: &mut Story, says: String) {
-    story.verdict = if story.verdict.contains(&story.remote.says) {
-        story.verdict.replace(&story.remote.says, &says)
+fn replace_verdict(finding: &mut Finding, summary: String) {
+    finding.verdict = if finding.verdict.contains(&finding.remote.summary) {
+        finding.verdict.replace(&finding.remote.summary, &summary)
     } else {
-        says.clone()
+        summary.clone()
     };
-    story.remote.says = says;
+    finding.remote.summary = summary;
 }

@@ -61,7 +61,7 @@ pub(super) struct Caller {
 
 impl Caller {
     /// The end of a sentence.
-    pub(super) fn says(&self) -> String {
+    pub(super) fn summary(&self) -> String {
         let calls = if self.is_open {
             "open calls"
         } else {
@@ -182,7 +182,7 @@ mod tests {
         let caller = most(&[(&spill, 2), (&spilt, 2), (&other, 3)], true).expect("one");
         assert_eq!((caller.samples, caller.of), (4, 7));
         assert_eq!(
-            caller.says(),
+            caller.summary(),
             "; spill (/srv/app.py:4) ← run (/srv/app.py:9) makes its open calls (4 of 7 samples)"
         );
     }

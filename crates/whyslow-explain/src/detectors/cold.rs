@@ -14,7 +14,7 @@ use whyslow_store::Tables;
 
 use super::calls::Counted;
 use super::{actor, mebibytes, template};
-use crate::report::{Finding, Thing};
+use crate::report::{Observation, Thing};
 
 /// Less device I/O is readahead at the edge of the cached data.
 const DEVICE_BYTES_MIN: i64 = 1 << 20;
@@ -158,7 +158,7 @@ pub(super) fn find(
     window: Option<Window>,
     counted: &Counted,
     recording: &str,
-) -> Result<Vec<Finding>, AnalysisError> {
+) -> Result<Vec<Observation>, AnalysisError> {
     let requests = device_reads(tables, window)?;
     if requests.iter().map(|(_, _, bytes)| bytes).sum::<i64>() < DEVICE_BYTES_MIN {
         return Ok(Vec::new());
@@ -168,12 +168,12 @@ pub(super) fn find(
     found.index_sort_by_key(|((upid, path), reads)| {
         (std::cmp::Reverse(reads.device_bytes), *upid, path.clone())
     });
-    let findings = found.into_iter().filter_map(|((upid, path), reads)| {
+    let observations = found.into_iter().filter_map(|((upid, path), reads)| {
         if reads.device_bytes < DEVICE_BYTES_MIN || counted.process(upid).is_tracer {
             return None;
         }
         let (writer, newer) = writer_of(&path, upid, &writes)?;
-        Some(finding(
+        Some(observation(
             (upid, &path),
             &reads,
             (writer, newer),
@@ -181,7 +181,7 @@ pub(super) fn find(
             recording,
         ))
     });
-    Ok(findings.collect())
+    Ok(observations.collect())
 }
 
 /// The process that writes most to the file, or to a newer file of its pattern; and the end of the
@@ -206,13 +206,13 @@ fn writer_of<'w>(path: &str, reader: i32, writes: &'w Writers) -> Option<((i32, 
     Some(((most(by)?, name), 0))
 }
 
-fn finding(
+fn observation(
     (upid, path): (i32, &str),
     reads: &Reads,
     ((writer, written), end): ((i32, &str), i64),
     counted: &Counted,
     recording: &str,
-) -> Finding {
+) -> Observation {
     let (process, other) = (counted.process(upid), counted.process(writer));
     let pid = |pid: Option<i32>| pid.map_or_else(String::new, |pid| format!("[{pid}]"));
     let peer = reads
@@ -236,7 +236,7 @@ fn finding(
             pid(other.pid)
         )
     };
-    let says = format!(
+    let summary = format!(
         "{}{} read old data of {path}{peer}{distance}: {} of {} came from disk in {} requests, {} in total, {meanwhile}",
         process.comm,
         pid(process.pid),
@@ -254,7 +254,7 @@ fn finding(
     if let Some(offset) = reads.offset.filter(|offset| end > *offset) {
         numbers.push(("distance_bytes".to_owned(), (end - offset) as f64));
     }
-    Finding {
+    Observation {
         kind: "old_data".into(),
         culprit: actor(&process.comm, process.pid, Some(reads.tid)),
         object: Some(Thing {
@@ -263,7 +263,7 @@ fn finding(
         }),
         begin_ns: reads.first,
         end_ns: reads.last,
-        says,
+        summary,
         numbers,
         evidence: vec![format!("op:{}", reads.longest.1)],
         shown_by: Some(format!("whyslow block top {recording} -w op:{}", reads.longest.1)),

@@ -1,7 +1,7 @@
 //! Findings from the reports of other tools: busy devices with slow requests, and slow DNS lookups.
 //!
 //! A counter of a whole device shows that it was slow, but not which processes used it or waited
-//! for it, so these findings only overlap with what was slow (grade C). A device that is always
+//! for it, so these observations only overlap with what was slow (grade C). A device that is always
 //! busy is not necessarily saturated: devices that serve many requests at once have spare capacity
 //! where iostat shows 100 %. So utilisation counts only together with the latency of requests.
 
@@ -17,7 +17,7 @@ use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
 use super::{actor, seconds};
-use crate::report::{Actor, ActorKind, Finding, Thing};
+use crate::report::{Actor, ActorKind, Observation, Thing};
 use crate::sentence::length;
 
 /// Percent, in hundredths.
@@ -34,7 +34,7 @@ pub(super) fn find(
     tables: &dyn Tables,
     window: Option<Window>,
     recording: &str,
-) -> Result<Vec<Finding>, AnalysisError> {
+) -> Result<Vec<Observation>, AnalysisError> {
     let mut found = devices(tables, window, recording)?;
     found.extend(lookups(tables, window, recording)?);
     Ok(found)
@@ -59,7 +59,7 @@ fn devices(
     tables: &dyn Tables,
     window: Option<Window>,
     recording: &str,
-) -> Result<Vec<Finding>, AnalysisError> {
+) -> Result<Vec<Observation>, AnalysisError> {
     // Recorded requests show more than counters.
     if !has(tables, "counter") || has(tables, "block_io") {
         return Ok(Vec::new());
@@ -96,11 +96,12 @@ fn devices(
         }
         Ok(ControlFlow::Continue(()))
     })?;
-    let mut found: Vec<Finding> = samples
+    let mut found: Vec<Observation> = samples
         .iter()
         .filter_map(|(key, samples)| busy(key, samples, recording))
         .collect();
-    let longest = |finding: &Finding| finding.numbers.first().map_or(0.0, |(_, value)| *value);
+    let longest =
+        |observation: &Observation| observation.numbers.first().map_or(0.0, |(_, value)| *value);
     found.index_sort_by(|one, other| longest(other).total_cmp(&longest(one)));
     Ok(found)
 }
@@ -109,7 +110,7 @@ fn busy(
     (device, tool): &(String, String),
     samples: &BTreeMap<Ns, Sample>,
     recording: &str,
-) -> Option<Finding> {
+) -> Option<Observation> {
     let is_busy = |sample: &Sample| sample.util >= BUSY_MIN && sample.await_ns >= AWAIT_MIN;
     let busy: Vec<(Ns, Sample)> = samples
         .iter()
@@ -124,7 +125,7 @@ fn busy(
     let of_all = time(&mut samples.values().copied());
     let worst = busy.iter().map(|(_, sample)| sample.await_ns).max()?;
     let most = busy.iter().map(|(_, sample)| sample.util).max()?;
-    let says = format!(
+    let summary = format!(
         "device {device} was at {2:.0} % utilisation or more for {0} of {1} (at most {3:.1} %), with a mean request latency of {4} in the worst interval; slow operations at that time overlapped with it, causality not established",
         length(of_busy),
         length(of_all),
@@ -132,7 +133,7 @@ fn busy(
         most as f64 / 100.0,
         length(worst),
     );
-    Some(Finding {
+    Some(Observation {
         kind: "device_busy".into(),
         culprit: Actor {
             kind: ActorKind::Device,
@@ -147,7 +148,7 @@ fn busy(
         }),
         begin_ns: first.0.saturating_sub(first.1.interval),
         end_ns: last.0,
-        says,
+        summary,
         numbers: vec![
             ("busy_seconds".into(), seconds(of_busy)),
             ("seconds".into(), seconds(of_all)),
@@ -192,8 +193,8 @@ fn lookups(
     tables: &dyn Tables,
     window: Option<Window>,
     recording: &str,
-) -> Result<Vec<Finding>, AnalysisError> {
-    // If calls or thread states were recorded, there are stories of the lookups.
+) -> Result<Vec<Observation>, AnalysisError> {
+    // If calls or thread states were recorded, there are findings of the lookups.
     if !has(tables, "dns_lookup") || has(tables, "syscall") || has(tables, "thread_state") {
         return Ok(Vec::new());
     }
@@ -230,15 +231,18 @@ fn lookups(
         }
         Ok(ControlFlow::Continue(()))
     })?;
-    let mut found: Vec<(Ns, Finding)> = programs
+    let mut found: Vec<(Ns, Observation)> = programs
         .into_iter()
         .map(|(program, lookups)| (lookups.time, slow(&program, &lookups, recording)))
         .collect();
     found.index_sort_by_key(|(time, _)| std::cmp::Reverse(*time));
-    Ok(found.into_iter().map(|(_, finding)| finding).collect())
+    Ok(found
+        .into_iter()
+        .map(|(_, observation)| observation)
+        .collect())
 }
 
-fn slow(program: &str, lookups: &Lookups, recording: &str) -> Finding {
+fn slow(program: &str, lookups: &Lookups, recording: &str) -> Observation {
     let (longest, host) = &lookups.longest;
     let hint = if lookups.timeouts > 0 {
         format!(
@@ -252,13 +256,13 @@ fn slow(program: &str, lookups: &Lookups, recording: &str) -> Finding {
         0 | 1 => String::new(),
         many => format!(" ({many} processes)"),
     };
-    let says = format!(
+    let summary = format!(
         "{program}{processes} waited {} in {} DNS lookups of at least 1 s, the longest {} for `{host}`{hint}",
         length(lookups.time),
         lookups.count,
         length(*longest),
     );
-    Finding {
+    Observation {
         kind: "slow_lookup".into(),
         culprit: actor(program, lookups.pid(), None),
         object: Some(Thing {
@@ -267,7 +271,7 @@ fn slow(program: &str, lookups: &Lookups, recording: &str) -> Finding {
         }),
         begin_ns: lookups.first,
         end_ns: lookups.last,
-        says,
+        summary,
         numbers: vec![
             ("lookups".into(), lookups.count as f64),
             ("seconds".into(), seconds(lookups.time)),

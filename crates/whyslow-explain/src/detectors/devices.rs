@@ -1,13 +1,13 @@
 //! Devices that deviate from their peers under the same load, by the tests of `block outliers`.
 
-use whyslow_analysis::{AnalysisError, Kind, Question, Verb, ask};
+use whyslow_analysis::{AnalysisError, Kind, Query, Verb, evaluate};
 use whyslow_model::Window;
 use whyslow_model::answer::{AnswerTable, Value};
 use whyslow_store::Tables;
 
-use crate::report::{Actor, ActorKind, Finding, Thing};
+use crate::report::{Actor, ActorKind, Observation, Thing};
 
-/// Columns of a device that the finding includes.
+/// Columns of a device that the observation includes.
 const NUMBERS: [&str; 7] = [
     "count",
     "device_p50_ns",
@@ -24,15 +24,15 @@ pub(crate) fn find(
     window: Option<Window>,
     requested: &[String],
     recording: &str,
-) -> Result<Vec<Finding>, AnalysisError> {
+) -> Result<Vec<Observation>, AnalysisError> {
     let has_requests = tables.info().tables.get("block_io");
     if has_requests.is_none_or(|table| table.rows == 0) {
         return Ok(Vec::new());
     }
-    let mut question = Question::new(Kind::Block, Verb::Outliers);
-    question.window = window;
-    question.limit = Some(0);
-    let answer = ask(tables, &question)?;
+    let mut query = Query::new(Kind::Block, Verb::Outliers);
+    query.window = window;
+    query.limit = Some(0);
+    let answer = evaluate(tables, &query)?;
     let Some(table) = answer.tables.iter().find(|table| table.name == "devices") else {
         return Ok(Vec::new());
     };
@@ -43,7 +43,8 @@ pub(crate) fn find(
         let is_requested = row
             .text("dev")
             .is_some_and(|dev| requested.iter().any(|name| name == dev));
-        (stands_out || is_requested).then(|| finding(&row, stands_out, answer.window, recording))?
+        (stands_out || is_requested)
+            .then(|| observation(&row, stands_out, answer.window, recording))?
     });
     Ok(found.collect())
 }
@@ -85,12 +86,12 @@ impl Row<'_> {
     }
 }
 
-fn finding(
+fn observation(
     row: &Row<'_>,
     stands_out: bool,
     window: Option<(i64, i64)>,
     recording: &str,
-) -> Option<Finding> {
+) -> Option<Observation> {
     let dev = row.text("dev")?;
     let compared = row.text("vs_peers").unwrap_or("cannot compare");
     let figures = format!(
@@ -100,7 +101,7 @@ fn finding(
         row.length("device_p99_ns"),
         row.length("device_max_ns"),
     );
-    let says = if stands_out {
+    let summary = if stands_out {
         format!(
             "disk {dev} is slower than its peers at the same number of requests in flight: {figures}"
         )
@@ -114,7 +115,7 @@ fn finding(
     };
     let (begin_ns, end_ns) = window.unwrap_or_default();
     let numbers = NUMBERS.iter();
-    Some(Finding {
+    Some(Observation {
         kind: kind.into(),
         culprit: Actor {
             kind: ActorKind::Device,
@@ -129,7 +130,7 @@ fn finding(
         }),
         begin_ns,
         end_ns,
-        says,
+        summary,
         numbers: numbers
             .filter_map(|name| Some(((*name).to_owned(), row.number(name)?)))
             .collect(),

@@ -2,7 +2,7 @@
 
 use super::calls::{Counted, Sum, What};
 use super::{actor, mebibytes};
-use crate::report::{Finding, Thing};
+use crate::report::{Observation, Thing};
 
 /// Bytes per second of small writes to one log, over at least a second: journals and builds write
 /// in bursts, and any disk can take a slower log.
@@ -18,7 +18,7 @@ const SYNCS_MIN: u64 = 10;
 const METADATA_RATE_MIN: f64 = 20_000.0;
 const METADATA_MIN: u64 = 50_000;
 
-pub(super) fn find(counted: &Counted, recording: &str) -> Vec<Finding> {
+pub(super) fn find(counted: &Counted, recording: &str) -> Vec<Observation> {
     let mut found = logs(counted, recording);
     found.extend(syncs(counted, recording));
     found.extend(metadata(counted, recording));
@@ -26,7 +26,7 @@ pub(super) fn find(counted: &Counted, recording: &str) -> Vec<Finding> {
 }
 
 /// Logs that are written faster than a disk can take for long.
-fn logs(counted: &Counted, recording: &str) -> Vec<Finding> {
+fn logs(counted: &Counted, recording: &str) -> Vec<Observation> {
     let mut found = Vec::new();
     for (upid, pattern, sum) in counted.of(What::Write) {
         let rate = sum.bytes as f64 / sum.seconds().max(1.0);
@@ -35,7 +35,7 @@ fn logs(counted: &Counted, recording: &str) -> Vec<Finding> {
             pattern.contains("log") || pattern.contains("/trace") || pattern.contains("out");
         let is_small = sum.bytes / (sum.calls.max(1) as i64) <= LOG_WRITE_MAX;
         if is_log && is_small && rate >= LOG_RATE_MIN && sum.bytes >= LOG_BYTES_MIN {
-            let says = format!(
+            let summary = format!(
                 "wrote {} to {pattern} in {} writes, {}/s",
                 mebibytes(sum.bytes),
                 sum.calls,
@@ -43,11 +43,11 @@ fn logs(counted: &Counted, recording: &str) -> Vec<Finding> {
             );
             let numbers = [("bytes_per_second", rate), ("bytes", sum.bytes as f64)];
             let advice = "log less verbosely; move the log to another disk; limit its rate";
-            found.push(finding(
+            found.push(observation(
                 counted,
                 ("log_flood", upid),
                 (pattern, sum),
-                (&says, advice),
+                (&summary, advice),
                 (&numbers, recording),
             ));
         }
@@ -56,7 +56,7 @@ fn logs(counted: &Counted, recording: &str) -> Vec<Finding> {
 }
 
 /// Processes that call sync or fsync in a loop.
-fn syncs(counted: &Counted, recording: &str) -> Vec<Finding> {
+fn syncs(counted: &Counted, recording: &str) -> Vec<Observation> {
     let mut found = Vec::new();
     for (upid, pattern, sum) in counted.of(What::Sync) {
         let rate = sum.calls as f64 / sum.seconds();
@@ -68,18 +68,18 @@ fn syncs(counted: &Counted, recording: &str) -> Vec<Finding> {
             } else {
                 pattern
             };
-            let says = format!(
+            let summary = format!(
                 "synced {on} {} times ({rate:.0}/s) and spent {:.0} % of that time in it; threads that need the same journal wait for each sync",
                 sum.calls,
                 busy * 100.0
             );
             let numbers = [("syncs_per_second", rate), ("busy_ratio", busy)];
             let advice = "sync less often (group commits), or use a separate file system";
-            found.push(finding(
+            found.push(observation(
                 counted,
                 ("fsync_neighbour", upid),
                 (pattern, sum),
-                (&says, advice),
+                (&summary, advice),
                 (&numbers, recording),
             ));
         }
@@ -88,25 +88,25 @@ fn syncs(counted: &Counted, recording: &str) -> Vec<Finding> {
 }
 
 /// Processes with metadata storms.
-fn metadata(counted: &Counted, recording: &str) -> Vec<Finding> {
+fn metadata(counted: &Counted, recording: &str) -> Vec<Observation> {
     let mut found = Vec::new();
     for (upid, pattern, sum) in counted.of(What::Metadata) {
         let rate = sum.calls as f64 / sum.seconds();
         if sum.calls >= METADATA_MIN && rate >= METADATA_RATE_MIN {
             let pattern = counted.pattern(pattern);
             let failed = sum.failed as f64 / sum.calls as f64;
-            let says = format!(
+            let summary = format!(
                 "looked up, opened or removed {pattern} {} times ({rate:.0}/s); {:.0} % failed",
                 sum.calls,
                 failed * 100.0
             );
             let numbers = [("calls_per_second", rate), ("failed_ratio", failed)];
             let advice = "cache both found and missing paths";
-            found.push(finding(
+            found.push(observation(
                 counted,
                 ("metadata_storm", upid),
                 (pattern, sum),
-                (&says, advice),
+                (&summary, advice),
                 (&numbers, recording),
             ));
         }
@@ -114,18 +114,18 @@ fn metadata(counted: &Counted, recording: &str) -> Vec<Finding> {
     found
 }
 
-fn finding(
+fn observation(
     counted: &Counted,
     (kind, upid): (&str, i32),
     (pattern, sum): (&str, &Sum),
-    (says, advice): (&str, &str),
+    (summary, advice): (&str, &str),
     (numbers, recording): (&[(&str, f64)], &str),
-) -> Finding {
+) -> Observation {
     let process = counted.process(upid);
     let pid = process
         .pid
         .map_or_else(String::new, |pid| format!("[{pid}]"));
-    Finding {
+    Observation {
         kind: kind.into(),
         culprit: actor(&process.comm, process.pid, sum.thread()),
         object: (!pattern.is_empty()).then(|| Thing {
@@ -134,7 +134,7 @@ fn finding(
         }),
         begin_ns: sum.first,
         end_ns: sum.last,
-        says: format!("{}{pid} {says}", process.comm),
+        summary: format!("{}{pid} {summary}", process.comm),
         numbers: numbers
             .iter()
             .map(|(name, value)| ((*name).to_owned(), *value))

@@ -17,16 +17,16 @@ use whyslow_analysis::AnalysisError;
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
-use crate::report::{Actor, ActorKind, Finding};
+use crate::report::{Actor, ActorKind, Observation};
 use calls::Counted;
 pub use template::of_path as template_of;
 
-/// All findings in the window, those with the most time or bytes first.
+/// All observations in the window, those with the most time or bytes first.
 pub(crate) fn run(
     tables: &dyn Tables,
     window: Option<Window>,
     recording: &str,
-) -> Result<Vec<Finding>, AnalysisError> {
+) -> Result<Vec<Observation>, AnalysisError> {
     let counted = Counted::read(tables, window)?;
     let mut found = temporary::find(tables, window, &counted, recording)?;
     found.extend(floods::find(&counted, recording));

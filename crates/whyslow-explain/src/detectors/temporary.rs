@@ -15,7 +15,7 @@ use whyslow_store::Tables;
 use super::callers;
 use super::calls::{Counted, Process, What};
 use super::{actor, mebibytes, template};
-use crate::report::{Finding, Thing};
+use crate::report::{Observation, Thing};
 
 /// Minimum number of files.
 const FILES_MIN: u64 = 50;
@@ -55,7 +55,7 @@ pub(super) fn find(
     window: Option<Window>,
     counted: &Counted,
     recording: &str,
-) -> Result<Vec<Finding>, AnalysisError> {
+) -> Result<Vec<Observation>, AnalysisError> {
     let mut found: FxHashMap<(i32, String), Files> = FxHashMap::default();
     let mut projection = Projection::new(FileLifeRow::TABLE);
     let [ts, ts_end, upid, read, written] =
@@ -111,34 +111,38 @@ pub(super) fn find(
             && !counted.process(*upid).is_tracer
     });
     found.index_sort_by_key(|(key, files)| (std::cmp::Reverse(files.written), key.clone()));
-    let mut findings = Vec::new();
+    let mut observations = Vec::new();
     for ((upid, pattern), files) in found {
-        if let Some(mut finding) = finding(upid, &pattern, files, counted, recording) {
-            name_caller(tables, upid, &mut finding)?;
-            findings.push(finding);
+        if let Some(mut observation) = observation(upid, &pattern, files, counted, recording) {
+            name_caller(tables, upid, &mut observation)?;
+            observations.push(observation);
         }
     }
-    Ok(findings)
+    Ok(observations)
 }
 
 /// Adds the function that creates them, if samples show it.
-fn name_caller(tables: &dyn Tables, upid: i32, finding: &mut Finding) -> Result<(), AnalysisError> {
-    let window = Window::new(finding.begin_ns, finding.end_ns);
+fn name_caller(
+    tables: &dyn Tables,
+    upid: i32,
+    observation: &mut Observation,
+) -> Result<(), AnalysisError> {
+    let window = Window::new(observation.begin_ns, observation.end_ns);
     if let Some(caller) = callers::of_files(tables, upid, window)? {
-        finding.says.push_str(&caller.says());
+        observation.summary.push_str(&caller.summary());
         let samples = ("samples_of_caller".to_owned(), caller.samples as f64);
-        finding.numbers.push(samples);
+        observation.numbers.push(samples);
     }
     Ok(())
 }
 
-fn finding(
+fn observation(
     upid: i32,
     pattern: &str,
     mut files: Files,
     counted: &Counted,
     recording: &str,
-) -> Option<Finding> {
+) -> Option<Observation> {
     files.lives.sort_unstable();
     let life = files.lives.get(files.lives.len() / 2).copied().unwrap_or(0);
     if life > LIFE_MAX_NS {
@@ -161,7 +165,7 @@ fn finding(
     let (first, last) = (files.begins.first()?.0, files.last);
     let per_burst = files.written / bursts.max(1) as i64;
     let culprit = named(&process, tid);
-    let says = format!(
+    let summary = format!(
         "{culprit} created {} files {pattern}, wrote {} to them, read {} back and deleted {} of them; median lifetime {}; {} in {bursts} burst{}, {} each",
         files.made,
         mebibytes(files.written),
@@ -173,7 +177,7 @@ fn finding(
         mebibytes(per_burst),
     );
     let number = |name: &str, value: f64| (name.to_owned(), value);
-    Some(Finding {
+    Some(Observation {
         kind: "temporary_files".into(),
         culprit: actor(&process.comm, process.pid, tid),
         object: Some(Thing {
@@ -182,7 +186,7 @@ fn finding(
         }),
         begin_ns: first,
         end_ns: last,
-        says,
+        summary,
         numbers: vec![
             number("files", files.made as f64),
             number("deleted", files.deleted as f64),

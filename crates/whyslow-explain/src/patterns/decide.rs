@@ -60,7 +60,7 @@ pub struct Judgement {
     /// The conclusion.
     pub class: Class,
     /// The conclusion as a sentence, with its numbers.
-    pub says: String,
+    pub summary: String,
     /// Results of all tests; for those that could not be made, what they lack.
     pub outcomes: Vec<Outcome>,
     /// Causes with known constants, as hints.
@@ -113,10 +113,10 @@ pub(super) fn judge_against(input: &Input<'_>) -> Judgement {
     let ever_slow = facts.rates.rates.iter().filter(|rate| rate.slow > 0);
     let ever_slow: Vec<u32> = ever_slow.map(|rate| rate.key).collect();
     let only_of_slow = super::features::only_of_slow(input.features, &ever_slow, &exempt);
-    let (says, more) = view.says(class, &only_of_slow);
+    let (summary, more) = view.summary(class, &only_of_slow);
     Judgement {
         class,
-        says,
+        summary,
         outcomes: outcomes(&view),
         hints: facts.hints.clone(),
         items: facts.items.len(),
@@ -136,7 +136,7 @@ impl Judgement {
     /// The pattern for a report.
     pub fn pattern(&self) -> Pattern {
         let tests = self.outcomes.iter();
-        let tests = tests.map(|one| (one.test.to_owned(), one.fired, one.says.clone()));
+        let tests = tests.map(|one| (one.test.to_owned(), one.fired, one.summary.clone()));
         let numbers = self.outcomes.iter().flat_map(|one| {
             let names = one.numbers.iter();
             names.map(|(name, value)| (format!("{}.{name}", one.test), *value))
@@ -160,7 +160,7 @@ impl Judgement {
         };
         Pattern {
             class: self.class.name().into(),
-            says: self.says.clone(),
+            summary: self.summary.clone(),
             tests: tests.collect(),
             hints: self.hints.iter().map(hint).collect(),
             numbers: counts.into_iter().chain(numbers).collect(),
@@ -294,13 +294,13 @@ impl View<'_> {
     }
 
     /// The conclusion, and how many more items would lead to one.
-    fn says(&self, class: Class, only_of_slow: &[u32]) -> (String, Option<u64>) {
-        let (says, more) = self.concludes(class, only_of_slow);
-        let says = match self.grows_by_level() {
-            Some(levels) => format!("{says}; {}", depends(levels)),
-            None => says,
+    fn summary(&self, class: Class, only_of_slow: &[u32]) -> (String, Option<u64>) {
+        let (summary, more) = self.concludes(class, only_of_slow);
+        let summary = match self.grows_by_level() {
+            Some(levels) => format!("{summary}; {}", depends(levels)),
+            None => summary,
         };
-        (format!("{says}{}", self.lesser()), more)
+        (format!("{summary}{}", self.lesser()), more)
     }
 
     /// Items that are slow by their own measure only.
@@ -318,7 +318,7 @@ impl View<'_> {
     }
 
     fn concludes(&self, class: Class, only_of_slow: &[u32]) -> (String, Option<u64>) {
-        let says = match class {
+        let summary = match class {
             Class::HeavyLoad => self.load(),
             Class::Shifted => format!(
                 "everything is slower, {}; no evidence of load",
@@ -330,7 +330,7 @@ impl View<'_> {
             Class::RareContention => self.contention(only_of_slow),
             Class::Insufficient => return self.lacking(),
         };
-        (says, None)
+        (summary, None)
     }
 
     fn shift(&self) -> String {
@@ -509,11 +509,11 @@ impl View<'_> {
             let seen = count(rates.items, what);
             // The rule of three: with a larger share at least one would be slow in 19 of 20 cases.
             let most = (3.0 / rates.items.max(1) as f64).min(1.0);
-            let says = format!(
+            let summary = format!(
                 "none of {seen} is slow; a share above {} would be detected",
                 percent(most)
             );
-            return (says, None);
+            return (summary, None);
         }
         let mut lacks = Vec::new();
         let mut more = None;
@@ -564,10 +564,10 @@ impl View<'_> {
             ));
         }
         let all = percent(rates.slow as f64 / rates.items as f64);
-        let says = format!(
+        let summary = format!(
             "insufficient evidence for any pattern ({all} slow): {}",
             lacks.join("; ")
         );
-        (says, more)
+        (summary, more)
     }
 }

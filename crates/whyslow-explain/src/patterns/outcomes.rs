@@ -44,17 +44,17 @@ pub struct Outcome {
     /// Whether it fired at its adjusted level.
     pub fired: bool,
     /// The result with all numbers, or what the test lacks.
-    pub says: String,
+    pub summary: String,
     /// Name with its unit, and value.
     pub numbers: Vec<(&'static str, f64)>,
 }
 
 impl Outcome {
-    fn new(test: &'static str, fired: bool, says: String) -> Self {
+    fn new(test: &'static str, fired: bool, summary: String) -> Self {
         Self {
             test,
             fired,
-            says,
+            summary,
             numbers: Vec::new(),
         }
     }
@@ -92,7 +92,7 @@ impl View<'_> {
             );
         };
         let [low, middle, high] = one.ratios;
-        let says = format!(
+        let summary = format!(
             "p10 {low:.2}, p50 {middle:.2}, p90 {high:.2} times the baseline; {} of {}s have p10 and p50 \
              of at least 1.5 times ({} kinds, {})",
             percent(one.share),
@@ -100,7 +100,7 @@ impl View<'_> {
             one.keys,
             p(one.p)
         );
-        Outcome::new("T1", self.is_shifted(), says).with(&[
+        Outcome::new("T1", self.is_shifted(), summary).with(&[
             ("p10_ratio", low),
             ("p50_ratio", middle),
             ("p90_ratio", high),
@@ -113,7 +113,7 @@ impl View<'_> {
         let Some(one) = self.facts.concurrency else {
             return Outcome::new("T2", false, "all or none slow".into());
         };
-        let says = format!(
+        let summary = format!(
             "{:.0} in flight when slow ones start, {:.0} otherwise: delta {:.2}, {}; {:.1} standard \
              deviations more arrivals before slow ones",
             one.slow,
@@ -122,7 +122,7 @@ impl View<'_> {
             p(one.p),
             one.arrivals
         );
-        Outcome::new("T2", self.grows_with_concurrency(), says).with(&[
+        Outcome::new("T2", self.grows_with_concurrency(), summary).with(&[
             ("in_flight_slow", one.slow),
             ("in_flight_others", one.others),
             ("delta", one.delta),
@@ -134,7 +134,7 @@ impl View<'_> {
     fn t2_by_level(&self) -> Option<Outcome> {
         let levels = self.facts.by_level.as_ref()?;
         let is_found = self.grows_by_level().is_some();
-        let says = if is_found {
+        let summary = if is_found {
             depends(levels)
         } else {
             format!(
@@ -144,7 +144,7 @@ impl View<'_> {
             )
         };
         let (first, last) = (levels.levels.first()?, levels.levels.last()?);
-        let outcome = Outcome::new("T2", is_found, says);
+        let outcome = Outcome::new("T2", is_found, summary);
         Some(outcome.with(&[
             ("level_low", first.from),
             ("level_high", last.to),
@@ -159,10 +159,10 @@ impl View<'_> {
         let found = self.saturated();
         let one = |(place, resource): (usize, &super::Resource)| {
             let Some(one) = self.facts.saturated[place] else {
-                let says = format!("{}: no time to compare with", resource.name);
-                return Outcome::new("T3", false, says);
+                let summary = format!("{}: no time to compare with", resource.name);
+                return Outcome::new("T3", false, summary);
             };
-            let says = format!(
+            let summary = format!(
                 "{} saturated for {} of the time with slow {}s, {} {} ({})",
                 resource.name,
                 percent(one.slow),
@@ -175,7 +175,7 @@ impl View<'_> {
                 },
                 p(one.p)
             );
-            Outcome::new("T3", found.contains(&place), says).with(&[
+            Outcome::new("T3", found.contains(&place), summary).with(&[
                 ("share_slow", one.slow),
                 ("share_outside", one.outside),
                 ("p", one.p),
@@ -195,7 +195,7 @@ impl View<'_> {
         let (Some(one), Some(even)) = (most, self.facts.evenness[0]) else {
             return Outcome::new("T4", false, "fewer than two kinds, or none slow".into());
         };
-        let says = format!(
+        let summary = format!(
             "rates differ with {} (G {:.1}, {} degrees of freedom); {} has most: {} of {} slow, {} of all \
              slow ones, {:.1} times the rate of the others ({})",
             p(even.p),
@@ -208,7 +208,7 @@ impl View<'_> {
             one.relative_risk,
             p(one.p)
         );
-        Outcome::new("T4", self.slow_key().is_some(), says).with(&[
+        Outcome::new("T4", self.slow_key().is_some(), summary).with(&[
             ("g", even.g),
             ("g_p", even.p),
             ("relative_risk", one.relative_risk),
@@ -221,13 +221,13 @@ impl View<'_> {
         let rates = &self.facts.rates;
         let keys = rates.rates.iter().filter(|rate| rate.slow > 0).count();
         let Some(even) = self.facts.evenness[1] else {
-            let says = format!(
+            let summary = format!(
                 "{keys} of {} kinds ever slow: too few to compare",
                 rates.rates.len()
             );
-            return Outcome::new("T5", false, says);
+            return Outcome::new("T5", false, summary);
         };
-        let says = format!(
+        let summary = format!(
             "{keys} of {} kinds ever slow, at one rate with {} (G {:.1}, {} degrees of freedom); {} slow \
              ones count as {:.1}, {SLOW_MIN:.0} and {KEYS_MIN} kinds needed",
             rates.rates.len(),
@@ -237,7 +237,7 @@ impl View<'_> {
             rates.slow,
             rates.witnesses()
         );
-        Outcome::new("T5", self.is_even(), says).with(&[
+        Outcome::new("T5", self.is_even(), summary).with(&[
             ("g", even.g),
             ("p", even.p),
             ("kinds", keys as f64),
@@ -265,7 +265,7 @@ impl View<'_> {
         let mut spared: Vec<_> = self.facts.spared.iter().collect();
         spared.index_sort_by(|a, b| a.p.total_cmp(&b.p));
         let kinds: Vec<String> = spared.into_iter().map(one).collect();
-        let says = match kinds.as_slice() {
+        let summary = match kinds.as_slice() {
             [] => "every kind was slow at least once".into(),
             _ if slow == 0.0 => "nothing is slow".into(),
             kinds => list(kinds),
@@ -276,16 +276,16 @@ impl View<'_> {
             .iter()
             .map(|one| one.p)
             .fold(1.0, f64::min);
-        Outcome::new("T6", !exempt.is_empty(), says)
+        Outcome::new("T6", !exempt.is_empty(), summary)
             .with(&[("exempt", exempt.len() as f64), ("p", least)])
     }
 
     fn t7(&self) -> Outcome {
         let (Some(gap), Some((middle, mad))) = (&self.facts.gap, self.facts.mode) else {
-            let says = format!("fewer than 21 {}s", self.what());
-            return Outcome::new("T7", false, says);
+            let summary = format!("fewer than 21 {}s", self.what());
+            return Outcome::new("T7", false, summary);
         };
-        let mut says = format!(
+        let mut summary = format!(
             "{} at {} ± {} above the usual, {:.1} times the next lower one ({} over {} ranks)",
             gap.above.len(),
             time(middle),
@@ -297,9 +297,9 @@ impl View<'_> {
         if let (false, Some(enough)) = (self.is_mode(), gap.enough())
             && enough > gap.above.len()
         {
-            says = format!("{says}; {enough} would show a separate mode");
+            summary = format!("{summary}; {enough} would show a separate mode");
         }
-        Outcome::new("T7", self.is_mode(), says).with(&[
+        Outcome::new("T7", self.is_mode(), summary).with(&[
             ("above", gap.above.len() as f64),
             ("excess_ns", middle),
             ("excess_mad_ns", mad),
@@ -312,7 +312,7 @@ impl View<'_> {
         let Some(hint) = self.facts.hints.first() else {
             return Outcome::new("T8", false, "not near a known constant".into());
         };
-        let says = format!(
+        let summary = format!(
             "{} of {} slow ones near {} ({}): {}? (hint, to be confirmed by {})",
             hint.inside,
             hint.slow,
@@ -321,7 +321,7 @@ impl View<'_> {
             hint.known.cause,
             hint.known.confirm
         );
-        Outcome::new("T8", true, says).with(&[
+        Outcome::new("T8", true, summary).with(&[
             ("inside", hint.inside as f64),
             ("value_ns", hint.value),
             ("p", hint.p),
@@ -331,10 +331,10 @@ impl View<'_> {
     fn t9(&self) -> Outcome {
         let episodes = self.facts.episodes.onsets.len();
         let Some(rhythm) = self.facts.rhythm else {
-            let says = format!("{episodes} episodes in too short a time to detect a period");
-            return Outcome::new("T9", false, says);
+            let summary = format!("{episodes} episodes in too short a time to detect a period");
+            return Outcome::new("T9", false, summary);
         };
-        let mut says = format!(
+        let mut summary = format!(
             "best period {}: {} episodes with a phase agreement of {:.2} ({})",
             time(rhythm.period),
             rhythm.episodes,
@@ -342,9 +342,9 @@ impl View<'_> {
             p(rhythm.p)
         );
         if rhythm.episodes < EPISODES_MIN {
-            says = format!("{says}; at least {EPISODES_MIN} needed, about 30 for certainty");
+            summary = format!("{summary}; at least {EPISODES_MIN} needed, about 30 for certainty");
         }
-        Outcome::new("T9", self.is_periodic(), says).with(&[
+        Outcome::new("T9", self.is_periodic(), summary).with(&[
             ("period_ns", rhythm.period),
             ("phase_ns", rhythm.phase),
             ("agreement", rhythm.length),
@@ -355,8 +355,8 @@ impl View<'_> {
     fn t10_and_t11(&self) -> [Outcome; 2] {
         let all = &self.facts.deviations;
         if all.is_empty() {
-            let says = "fewer than 4 objects with similar operations, or too few operations";
-            return ["T10", "T11"].map(|test| Outcome::new(test, false, says.into()));
+            let summary = "fewer than 4 objects with similar operations, or too few operations";
+            return ["T10", "T11"].map(|test| Outcome::new(test, false, summary.into()));
         }
         let object = |object: u32| name(self.input.objects, object);
         let tails = all.iter().filter(|one| one.is_tail).map(|one| {
@@ -375,7 +375,7 @@ impl View<'_> {
                 p(one.shift_q.unwrap_or(1.0))
             )
         });
-        let says = |found: Vec<String>| match found.as_slice() {
+        let summary = |found: Vec<String>| match found.as_slice() {
             [] => format!("no outlier among {} objects", all.len()),
             found => list(found),
         };
@@ -385,19 +385,19 @@ impl View<'_> {
         };
         let clearest = all.iter().min_by(|a, b| a.tail_q.total_cmp(&b.tail_q));
         [
-            Outcome::new("T10", !tails.is_empty(), says(tails)).with(&[
+            Outcome::new("T10", !tails.is_empty(), summary(tails)).with(&[
                 ("q", least(|one| one.tail_q)),
                 ("objects", all.len() as f64),
                 ("over", clearest.map_or(0.0, |one| one.over as f64)),
             ]),
-            Outcome::new("T11", !shifts.is_empty(), says(shifts))
+            Outcome::new("T11", !shifts.is_empty(), summary(shifts))
                 .with(&[("q", least(|one| one.shift_q.unwrap_or(1.0)))]),
         ]
     }
 
     fn t12(&self) -> Outcome {
         let changes = &self.facts.changes;
-        let says: Vec<String> = changes
+        let summary: Vec<String> = changes
             .iter()
             .map(|one| {
                 let marks = one
@@ -420,12 +420,12 @@ impl View<'_> {
                 )
             })
             .collect();
-        let says = if says.is_empty() {
+        let summary = if summary.is_empty() {
             "no change over time".into()
         } else {
-            says.join("; ")
+            summary.join("; ")
         };
-        let outcome = Outcome::new("T12", !changes.is_empty(), says);
+        let outcome = Outcome::new("T12", !changes.is_empty(), summary);
         match changes.first() {
             Some(first) => outcome.with(&[
                 ("ts_ns", first.ts as f64),
@@ -445,14 +445,14 @@ impl View<'_> {
             let one = self.facts.overlaps[place].as_ref()?;
             let fired = one.is_much() && self.facts.is_found(Test::Overlap(place));
             let (what, names) = columns[place];
-            let says = format!(
+            let summary = format!(
                 "slow ones of one {what} overlap for {}, {} expected by chance ({}; most on {})",
                 time(one.together),
                 time(one.expected),
                 p(one.p),
                 name(names, one.group)
             );
-            let outcome = Outcome::new("T13", fired, says);
+            let outcome = Outcome::new("T13", fired, summary);
             Some(outcome.with(&[("together_ns", one.together), ("p", one.p)]))
         };
         let (by_worker, by_object) = (found(0), found(1));

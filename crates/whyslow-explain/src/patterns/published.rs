@@ -84,15 +84,15 @@ fn one_bad_disk_of_seventeen() {
     );
     // These 41, and the one in a hundred that is beyond the p99 by definition.
     let over = number(&found, "T10.over");
-    assert!((41.0..=45.0).contains(&over), "{}", found.says);
-    let says = format!("sda: {over} of 199 beyond its peers' p99");
-    assert!(found.says.contains(&says), "{}", found.says);
+    assert!((41.0..=45.0).contains(&over), "{}", found.summary);
+    let summary = format!("sda: {over} of 199 beyond its peers' p99");
+    assert!(found.summary.contains(&summary), "{}", found.summary);
     // Without the bad disk there is no outlier.
     let found = judge(&Input {
         items: &items[199..],
         ..Input::default()
     });
-    assert_eq!(found.class, Class::Insufficient, "{}", found.says);
+    assert_eq!(found.class, Class::Insufficient, "{}", found.summary);
 }
 
 /// Twelve endpoints, of which the health check was never slow; 58 of the 968 requests to the others
@@ -158,7 +158,7 @@ fn five_seconds_now_and_then_whatever_is_asked() {
         "58 of 58 slow ones",
         "resolver timeout (glibc",
     ] {
-        assert!(found.says.contains(part), "{part}: {}", found.says);
+        assert!(found.summary.contains(part), "{part}: {}", found.summary);
     }
 }
 
@@ -177,11 +177,11 @@ fn what_takes_long_anyhow_is_not_exempt() {
         items: &items,
         ..Input::default()
     });
-    assert_eq!(found.class, Class::RareContention, "{}", found.says);
+    assert_eq!(found.class, Class::RareContention, "{}", found.summary);
     assert_eq!(found.exempt, [11]);
     assert_eq!(number(&found, "T5.kinds_hidden"), 2.0);
-    let says = "not detectable for 2 kinds that usually take as long";
-    assert!(found.says.contains(says), "{}", found.says);
+    let summary = "not detectable for 2 kinds that usually take as long";
+    assert!(found.summary.contains(summary), "{}", found.summary);
 }
 
 /// With three slow requests only the missing evidence is reported.
@@ -204,8 +204,10 @@ fn too_few_slow_requests_are_no_verdict() {
     // Ten slow ones at this rate take seven thirds of these requests more.
     assert_eq!(found.more, Some((items.len() as u64 * 7).div_ceil(3)));
     assert!(
-        found.says.contains("3 slow ones count as 3.0, 10 needed"),
+        found
+            .summary
+            .contains("3 slow ones count as 3.0, 10 needed"),
         "{}",
-        found.says
+        found.summary
     );
 }

@@ -50,10 +50,10 @@ pub(super) fn judge_since(input: &Input<'_>, whole: &Judgement) -> Option<Judgem
         ..*input
     });
     matches!(found.class, Class::HeavyLoad | Class::Shifted).then(|| Judgement {
-        says: format!(
+        summary: format!(
             "since {}: {}",
             super::format::after(at, window.0),
-            found.says
+            found.summary
         ),
         since: Some(at),
         slow: found.slow.iter().map(|slow| places[*slow]).collect(),
@@ -103,8 +103,8 @@ mod tests {
                 is_closed,
                 ..Input::default()
             });
-            assert_eq!(found.class, class, "{}", found.says);
-            assert!(found.says.contains(part), "{}", found.says);
+            assert_eq!(found.class, class, "{}", found.summary);
+            assert!(found.summary.contains(part), "{}", found.summary);
         };
         let raised = "depends on concurrency, which rose from 8 to 32 concurrent requests";
         check(32, true, Class::HeavyLoad, raised);

@@ -4,7 +4,7 @@ use whyslow_store::Tables;
 
 use crate::report::Report;
 
-/// Why there is no story.
+/// Why there is no finding.
 pub(super) fn nothing_found(tables: &dyn Tables) -> &'static str {
     let has = |name| crate::detectors::counters::has(tables, name);
     let timed = [
@@ -44,10 +44,10 @@ pub(super) fn add_excerpt(tables: &dyn Tables, report: &mut Report) {
         .caveats
         .push("this is an excerpt of a longer recording: baselines cover the excerpt only".into());
     let (whole, begin) = (info.whole().begin, info.begin_ns);
-    for story in &mut report.stories {
-        if story.target.begin_ns < begin && begin > whole {
-            let missing = begin - story.target.begin_ns;
-            story.caveats.push(format!(
+    for finding in &mut report.findings {
+        if finding.target.begin_ns < begin && begin > whole {
+            let missing = begin - finding.target.begin_ns;
+            finding.caveats.push(format!(
                 "its first {:.3} s are not part of this excerpt",
                 missing as f64 / 1e9
             ));

@@ -15,13 +15,13 @@ use whyslow_model::{Ns, Window};
 
 use super::Explainer;
 use crate::detectors::counters::has;
-use crate::report::{Baseline, Group, Story};
+use crate::finding::{Subject, finding};
+use crate::report::{Baseline, Finding, Group};
 use crate::slow::{Counts, Slow, SlowGroup, Wanted, group, process_names};
-use crate::story::{Subject, story};
 
 /// Shorter lookups are usual for a resolver that has to query other servers.
 const LOOKUP_MIN_NS: Ns = 100_000_000;
-/// Maximum number of names with a story, those with the most time beyond the usual first.
+/// Maximum number of names with a finding, those with the most time beyond the usual first.
 const NAMES: usize = 4;
 /// Distinct pairs of program and name.
 const GROUPS_MAX: usize = 65_536;
@@ -30,8 +30,8 @@ const GROUPS_MAX: usize = 65_536;
 type Names = FxHashMap<(String, String), Counts>;
 
 impl Explainer<'_> {
-    /// A story for each program and name with slow lookups.
-    pub(super) fn dns_lookups(&self, utids: &[i32]) -> Result<Vec<Story>, AnalysisError> {
+    /// A finding for each program and name with slow lookups.
+    pub(super) fn dns_lookups(&self, utids: &[i32]) -> Result<Vec<Finding>, AnalysisError> {
         // Without waits of threads there is nothing to walk; `detectors::counters` reports the
         // lookups.
         if !has(self.tables, "dns_lookup")
@@ -41,7 +41,7 @@ impl Explainer<'_> {
         }
         let wanted = Wanted {
             min: Some(LOOKUP_MIN_NS),
-            window: self.question.window,
+            window: self.query.window,
             utids: utids.to_vec(),
             ..Wanted::default()
         };
@@ -50,12 +50,12 @@ impl Explainer<'_> {
         groups.iter().take(NAMES).map(of_group).collect()
     }
 
-    /// The story of one lookup; none if its thread is not known.
+    /// The finding of one lookup; none if its thread is not known.
     pub(super) fn dns_lookup(
         &self,
         id: i64,
         window: Window,
-    ) -> Result<Option<Story>, AnalysisError> {
+    ) -> Result<Option<Finding>, AnalysisError> {
         let mut found = None;
         let comms = process_names(self.tables)?;
         self.each_lookup(Some(window), |lookup, upid, host| {
@@ -133,10 +133,10 @@ impl Explainer<'_> {
         })
     }
 
-    fn of_name(&self, group: &SlowGroup) -> Result<Story, AnalysisError> {
+    fn of_name(&self, group: &SlowGroup) -> Result<Finding, AnalysisError> {
         let longest = group.longest[0];
-        let mut story = self.of_lookup(longest, group.call.clone(), group.baseline.clone())?;
-        story.group = Some(Group {
+        let mut finding = self.of_lookup(longest, group.call.clone(), group.baseline.clone())?;
+        finding.group = Some(Group {
             operation: format!("{} by {}", group.call, group.comm),
             count: group.count,
             dur_ns_total: group.total,
@@ -145,7 +145,7 @@ impl Explainer<'_> {
             compared: 0,
             excess: Vec::new(),
         });
-        Ok(story)
+        Ok(finding)
     }
 
     fn of_lookup(
@@ -153,7 +153,7 @@ impl Explainer<'_> {
         lookup: Slow,
         what: String,
         baseline: Option<Baseline>,
-    ) -> Result<Story, AnalysisError> {
+    ) -> Result<Finding, AnalysisError> {
         let id = format!("dns:{}", lookup.id);
         let subject = Subject {
             utid: lookup.utid,
@@ -166,9 +166,9 @@ impl Explainer<'_> {
             cut: None,
             only_waits: false,
             baseline,
-            recording: self.question.recording.clone(),
+            recording: self.query.recording.clone(),
         };
-        story(self.tables, &subject)
+        finding(self.tables, &subject)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Slow DNS queries of programs that do not use the C library, such as programs in Go.
 //!
 //! Which thread waits for the reply is not known, because such programs wait for all of their
-//! sockets in one thread. So no thread is walked, and the story covers the query itself.
+//! sockets in one thread. So no thread is walked, and the finding covers the query itself.
 
 use std::ops::ControlFlow;
 
@@ -15,13 +15,13 @@ use whyslow_model::tables::DnsQueryRow;
 
 use super::Explainer;
 use crate::detectors::counters::has;
-use crate::report::{Actor, ActorKind, Confidence, Grade, Group, Part, Story, Target, Thing};
+use crate::report::{Actor, ActorKind, Confidence, Finding, Grade, Group, Part, Target, Thing};
 use crate::sentence;
 use crate::slow::{Counts, Slow, SlowGroup, Wanted, group, process_names};
 
 /// Shorter queries are usual for a server that has to query other servers.
 const QUERY_MIN_NS: Ns = 100_000_000;
-/// Pairs of program and server that get a story.
+/// Pairs of program and server that get a finding.
 const GROUPS: usize = 4;
 /// Distinct pairs of program and server.
 const GROUPS_MAX: usize = 65_536;
@@ -38,14 +38,14 @@ struct Query {
 }
 
 impl Explainer<'_> {
-    /// A story for each program and server with replies that took long, or never arrived.
-    pub(super) fn dns_queries(&self, utids: &[i32]) -> Result<Vec<Story>, AnalysisError> {
+    /// A finding for each program and server with replies that took long, or never arrived.
+    pub(super) fn dns_queries(&self, utids: &[i32]) -> Result<Vec<Finding>, AnalysisError> {
         if !has(self.tables, "dns_query") {
             return Ok(Vec::new());
         }
         let wanted = Wanted {
             min: Some(QUERY_MIN_NS),
-            window: self.question.window,
+            window: self.query.window,
             utids: utids.to_vec(),
             ..Wanted::default()
         };
@@ -83,7 +83,7 @@ impl Explainer<'_> {
             let [pid, tid] = [pid.ints(batch)?, tid.ints(batch)?];
             let (server, outcome) = (server.texts(batch)?, outcome.texts(batch)?);
             for row in 0..batch.num_rows() as u32 {
-                // Queries of a lookup belong to its story. Sources that report a lookup when it
+                // Queries of a lookup belong to its finding. Sources that report a lookup when it
                 // ends do not link its queries to it.
                 let utid = utid.get(row).unwrap_or(-1) as i32;
                 if is_within(lookups.get(&utid), ts.at(row)) {
@@ -158,15 +158,15 @@ impl Explainer<'_> {
             evidence: vec![id.to_owned()],
             shown_by: Some(format!(
                 "whyslow nameservers log {} -w {id}",
-                self.question.recording
+                self.query.recording
             )),
         }
     }
 
-    fn of_server(&self, group: &SlowGroup, about: &FxHashMap<i64, Query>) -> Option<Story> {
+    fn of_server(&self, group: &SlowGroup, about: &FxHashMap<i64, Query>) -> Option<Finding> {
         let longest = group.longest.first()?;
         let query = about.get(&longest.id)?;
-        let (id, server) = (format!("question:{}", longest.id), &group.call);
+        let (id, server) = (format!("query:{}", longest.id), &group.call);
         let what = format!("DNS query to name server {server}");
         let actor = Actor {
             kind: ActorKind::Own,
@@ -190,11 +190,11 @@ impl Explainer<'_> {
             sentence::thread(&actor)
         );
         let part = self.part(server, longest.dur, &id);
-        Some(Story {
+        Some(Finding {
             across: Vec::new(),
             remote: crate::report::Remote::default(),
             target: Target {
-                kind: "question".into(),
+                kind: "query".into(),
                 id: Some(id.clone()),
                 what,
                 actor,
@@ -229,7 +229,7 @@ impl Explainer<'_> {
             caveats: vec![
                 "waiting thread and queried name unavailable: the program does not resolve names with the C library".into(),
             ],
-            reproduce: format!("whyslow nameservers top {}", self.question.recording),
+            reproduce: format!("whyslow nameservers top {}", self.query.recording),
         })
     }
 }

@@ -1,41 +1,41 @@
-//! Stories from profiles, in addition to those from kernel events.
+//! Findings from profiles, in addition to those from kernel events.
 
 use whyslow_analysis::AnalysisError;
 use whyslow_model::Window;
 
 use super::Explainer;
-use crate::report::Story;
+use crate::finding::{Subject, finding};
+use crate::report::Finding;
 use crate::sampled;
-use crate::story::{Subject, story};
 
 impl Explainer<'_> {
-    /// Stories that profiles give for these threads, or for all.
-    pub(super) fn sampled(&self, utids: &[i32]) -> Result<Vec<Story>, AnalysisError> {
+    /// Findings that profiles give for these threads, or for all.
+    pub(super) fn sampled(&self, utids: &[i32]) -> Result<Vec<Finding>, AnalysisError> {
         if !sampled::is_there(self.tables) {
             return Ok(Vec::new());
         }
         let query = sampled::ProfileQuery {
-            window: self.question.window,
+            window: self.query.window,
             utids: utids.to_vec(),
-            calls: self.question.calls.clone(),
-            min: self.question.min,
-            recording: &self.question.recording,
+            calls: self.query.calls.clone(),
+            min: self.query.min,
+            recording: &self.query.recording,
         };
-        let stories = sampled::stories(self.tables, &query)?;
-        stories
+        let findings = sampled::findings(self.tables, &query)?;
+        findings
             .into_iter()
-            .map(|story| self.proven(story))
+            .map(|finding| self.proven(finding))
             .collect()
     }
 
-    /// The same story proven by kernel events of that time, where they were recorded.
-    pub(super) fn proven(&self, (utid, sampled): (i32, Story)) -> Result<Story, AnalysisError> {
-        let (target, recording) = (&sampled.target, &self.question.recording);
+    /// The same finding proven by kernel events of that time, where they were recorded.
+    pub(super) fn proven(&self, (utid, sampled): (i32, Finding)) -> Result<Finding, AnalysisError> {
+        let (target, recording) = (&sampled.target, &self.query.recording);
         let window = Window::new(target.begin_ns, target.end_ns);
         if !sampled::has_states(self.tables, utid, window)? {
             return Ok(sampled);
         }
-        let mut proven = story(
+        let mut proven = finding(
             self.tables,
             &Subject {
                 utid,

@@ -10,7 +10,7 @@ use whyslow_model::row::Row;
 use whyslow_model::tables::SyscallRow;
 use whyslow_model::{Ns, Window};
 
-use super::stories::RequestExplainer;
+use super::findings::RequestExplainer;
 use crate::detectors::template_of;
 
 /// Maximum number of distinct activities.

@@ -21,11 +21,11 @@ use super::meanwhile::{Meanwhile, OTHERS_MIN, chance, describe};
 use super::set::host;
 use crate::patterns::normal::Normal;
 use crate::patterns::{Item, UNIDENTIFIED};
-use crate::query::Question;
-use crate::report::{Actor, ActorKind, Finding, Thing};
+use crate::query::Query;
+use crate::report::{Actor, ActorKind, Observation, Thing};
 use crate::sentence;
 
-/// Maximum number of findings.
+/// Maximum number of observations.
 const FINDINGS_MAX: usize = 5;
 /// Minimum share of a burst for an endpoint or status to be named.
 const MOST: f64 = 0.5;
@@ -33,32 +33,30 @@ const MOST: f64 = 0.5;
 /// Bursts that overlap with slow or failed requests, the largest first.
 pub(super) fn find(
     tables: &dyn Tables,
-    question: &Question,
+    query: &Query,
     examined: &Requests,
-) -> Result<Vec<Finding>, AnalysisError> {
+) -> Result<Vec<Observation>, AnalysisError> {
     let info = tables.info();
-    let (begin, end) = question
-        .window
-        .map_or((info.begin_ns, info.end_ns), |window| {
-            (window.begin.max(info.begin_ns), window.end.min(info.end_ns))
-        });
+    let (begin, end) = query.window.map_or((info.begin_ns, info.end_ns), |window| {
+        (window.begin.max(info.begin_ns), window.end.min(info.end_ns))
+    });
     let parts = Parts::of(begin, end);
     let scene = |requests| Scene {
         requests,
         parts,
-        objective: question.min,
-        recording: &question.recording,
+        objective: query.min,
+        recording: &query.recording,
     };
     let all: Vec<&Request> = examined.rows.iter().collect();
     if !examined.is_of_sockets && clients(examined, &all).len() > 1 {
-        return Ok(scene(examined).findings(&all, None));
+        return Ok(scene(examined).observations(&all, None));
     }
-    let logged = Requests::of_servers(tables, question.window, false)?;
+    let logged = Requests::of_servers(tables, query.window, false)?;
     let rows: Vec<&Request> = logged.rows.iter().collect();
     if clients(&logged, &rows).len() > 1 {
-        return Ok(scene(&logged).findings(&rows, None));
+        return Ok(scene(&logged).observations(&rows, None));
     }
-    let served = Requests::of_servers(tables, question.window, true)?;
+    let served = Requests::of_servers(tables, query.window, true)?;
     let mut of_port: BTreeMap<&str, Vec<&Request>> = BTreeMap::new();
     for row in &served.rows {
         // Servers on one machine send requests to each other, and each has its own clients.
@@ -78,7 +76,7 @@ pub(super) fn find(
             .filter(|row| !examined.is_of_sockets && port(examined, row.peer) == own_port)
             .collect();
         let sent = (sent.len() as u64 >= OTHERS_MIN).then_some((examined, sent.as_slice()));
-        found.extend(scene(&served).findings(&rows, sent));
+        found.extend(scene(&served).observations(&rows, sent));
     }
     Ok(found)
 }
@@ -155,11 +153,11 @@ struct Scene<'r> {
 impl<'r> Scene<'r> {
     /// `sent` are requests with durations measured by the client; without them those of the server
     /// are used.
-    fn findings(
+    fn observations(
         &self,
         rows: &[&'r Request],
         sent: Option<(&'r Requests, &[&'r Request])>,
-    ) -> Vec<Finding> {
+    ) -> Vec<Observation> {
         let total = self.series(rows);
         let by_client = clients(self.requests, rows);
         let enough: Vec<(&str, &Vec<&Request>)> = by_client
@@ -179,10 +177,10 @@ impl<'r> Scene<'r> {
         });
         let all = bursts.len();
         let (requests, victims) = sent.unwrap_or((self.requests, rows));
-        let mut found: Vec<(&str, Burst, Finding)> = Vec::new();
+        let mut found: Vec<(&str, Burst, Observation)> = Vec::new();
         for (name, burst) in bursts {
-            // A flood of failing requests is one finding.
-            let is_same = |(other, one, _): &(&str, Burst, Finding)| {
+            // A flood of failing requests is one observation.
+            let is_same = |(other, one, _): &(&str, Burst, Observation)| {
                 *other == name && one.first <= burst.last && burst.first <= one.last
             };
             if found.len() >= FINDINGS_MAX || found.iter().any(is_same) {
@@ -194,11 +192,14 @@ impl<'r> Scene<'r> {
                 || meanwhile.own.is_much_more(meanwhile.own_else);
             if is_worth {
                 let of_client = by_client.get(name).map_or(&[][..], Vec::as_slice);
-                let finding = self.finding((name, of_client), &burst, (&meanwhile, all));
-                found.push((name, burst, finding));
+                let observation = self.observation((name, of_client), &burst, (&meanwhile, all));
+                found.push((name, burst, observation));
             }
         }
-        found.into_iter().map(|(.., finding)| finding).collect()
+        found
+            .into_iter()
+            .map(|(.., observation)| observation)
+            .collect()
     }
 
     fn series(&self, rows: &[&Request]) -> Series {
@@ -263,12 +264,12 @@ impl<'r> Scene<'r> {
         found
     }
 
-    fn finding(
+    fn observation(
         &self,
         (name, rows): (&str, &[&Request]),
         burst: &Burst,
         (meanwhile, bursts): (&Meanwhile, usize),
-    ) -> Finding {
+    ) -> Observation {
         let (begin, end) = self.parts.range((burst.first, burst.last));
         let inside = rows.iter().copied();
         let inside = inside.filter(|row| (begin..end).contains(&row.ts));
@@ -278,12 +279,12 @@ impl<'r> Scene<'r> {
         let key = |key: u32| self.requests.keys.get(key as usize).cloned();
         let endpoint = endpoint.and_then(|(place, count)| Some((key(place)?, count)));
         let status = most(inside.iter().filter_map(|row| row.status));
-        let mut says = self.head(name, burst, (begin, end));
+        let mut summary = self.head(name, burst, (begin, end));
         if let Some((endpoint, count)) = &endpoint {
-            says = format!("{says}; {count} of these {endpoint}");
+            summary = format!("{summary}; {count} of these {endpoint}");
         }
         if let Some((status, count)) = status {
-            says = format!("{says}; {count} got status {status}");
+            summary = format!("{summary}; {count} got status {status}");
         }
         let (kind, advice) = self.advice(name, burst);
         let first = inside.first().map(|row| row.id);
@@ -292,7 +293,7 @@ impl<'r> Scene<'r> {
             .filter(|_| meanwhile.overlaps(bursts))
             .map(|(_, id)| id);
         let id = evidence.or(first);
-        Finding {
+        Observation {
             kind: kind.into(),
             culprit: Actor {
                 kind: ActorKind::Peer,
@@ -307,7 +308,7 @@ impl<'r> Scene<'r> {
             }),
             begin_ns: begin,
             end_ns: end,
-            says: format!("{says}. {}", describe(meanwhile, bursts)),
+            summary: format!("{summary}. {}", describe(meanwhile, bursts)),
             numbers: self.numbers(burst, (meanwhile, bursts)),
             evidence: id.map(|id| format!("request:{id}")).into_iter().collect(),
             shown_by: Some(format!("whyslow requests bursts {}", self.recording)),
@@ -315,7 +316,7 @@ impl<'r> Scene<'r> {
         }
     }
 
-    /// Kind of the finding, and advice.
+    /// Kind of the observation, and advice.
     fn advice(&self, name: &str, burst: &Burst) -> (&'static str, String) {
         match burst.of {
             BurstOf::Requests => (

@@ -111,7 +111,7 @@ impl Columns {
 }
 
 impl Contrast {
-    pub(super) fn says(&self) -> String {
+    pub(super) fn summary(&self) -> String {
         format!(
             "{} {}: {:.0} % of the slow requests, {:.0} % of the others",
             self.column,

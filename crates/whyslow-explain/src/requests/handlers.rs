@@ -20,9 +20,9 @@ use whyslow_model::tables::{RequestRow, RequestThreadRow, SyscallRow, ThreadRow,
 use whyslow_model::{Ns, Symbols, Window};
 use whyslow_store::{Tables, each_row};
 
+use crate::finding::{self, Subject};
 use crate::report::{Actor, ActorKind, Grade, Hop, Missing, Part};
 use crate::sentence::{self, Clause};
-use crate::story::{self, Subject};
 
 /// Maximum number of handlers that are examined.
 const THREADS_MAX: usize = 64;
@@ -174,11 +174,13 @@ impl Handlers {
             recording: recording.to_owned(),
         };
         let subjects: Vec<Subject> = self.threads.iter().map(subject).collect();
-        let stories = story::stories(tables, &subjects)?;
-        let longest = stories.iter().max_by_key(|story| story.saved_at_most_ns);
-        let chain = longest.map_or_else(Vec::new, |story| story.chain.clone());
-        let missing = longest.map_or_else(Vec::new, |story| story.missing.clone());
-        let mut parts = self.summed(stories.into_iter().flat_map(|story| story.parts));
+        let findings = finding::findings(tables, &subjects)?;
+        let longest = findings
+            .iter()
+            .max_by_key(|finding| finding.saved_at_most_ns);
+        let chain = longest.map_or_else(Vec::new, |finding| finding.chain.clone());
+        let missing = longest.map_or_else(Vec::new, |finding| finding.missing.clone());
+        let mut parts = self.summed(findings.into_iter().flat_map(|finding| finding.parts));
         let (count, length) = (self.count().max(1) as Ns, (end - begin).max(1));
         let of_all = |ns: Ns| ns as f64 / (count * length) as f64;
         let is_idle = |part: &&Part| part.root == IDLE;

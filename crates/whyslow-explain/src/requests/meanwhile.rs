@@ -43,7 +43,7 @@ impl Share {
             && binomial_tail(self.bad, self.all, other) <= SCATTER_MAX
     }
 
-    fn says(self) -> String {
+    fn summary(self) -> String {
         format!(
             "{} of {} ({})",
             self.bad,
@@ -77,8 +77,8 @@ pub(super) fn describe(meanwhile: &Meanwhile, bursts: usize) -> String {
     let (others, elsewhere) = (meanwhile.others, meanwhile.others_else);
     let shares = format!(
         "{} were slow or failed then, {} at other times",
-        others.says(),
-        elsewhere.says()
+        others.summary(),
+        elsewhere.summary()
     );
     let chance = (meanwhile.chance * bursts as f64).min(1.0);
     let of_others = if meanwhile.overlaps(bursts) {
@@ -98,7 +98,7 @@ pub(super) fn describe(meanwhile: &Meanwhile, bursts: usize) -> String {
     if meanwhile.own.is_much_more(meanwhile.own_else) {
         format!(
             "{of_others}. Of this client's own requests {} were slow or failed",
-            meanwhile.own.says()
+            meanwhile.own.summary()
         )
     } else {
         of_others

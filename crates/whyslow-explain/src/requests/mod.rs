@@ -1,16 +1,16 @@
-//! Stories of requests. For the set: which pattern of slowness it is, and how slow requests differ.
+//! Findings of requests. For the set: which pattern of slowness it is, and how slow requests differ.
 //! For one: what the threads that served it waited for. If no thread is known, phases show where
 //! the time went, but not why.
 
 mod activities;
 mod bursts;
 mod contrasts;
+mod findings;
 mod handlers;
 mod meanwhile;
 mod queued;
 mod representative;
 mod set;
-mod stories;
 pub(crate) mod threads;
 
 use whyslow_analysis::AnalysisError;
@@ -20,42 +20,42 @@ use whyslow_model::sort::IndexSort;
 use whyslow_store::Tables;
 
 use crate::group_excess::WALKED;
-use crate::report::{Report, Story, Versus};
+use crate::report::{Finding, Report, Versus};
 use crate::versus::{Other, Per, versus};
-use stories::RequestExplainer;
+use findings::RequestExplainer;
 use threads::Threads;
 
 /// Adds all requests of the window at the top of the report.
 pub(crate) fn add(
     tables: &dyn Tables,
-    question: &crate::query::Question,
+    query: &crate::query::Query,
     other: Option<&Other<'_>>,
     report: &mut Report,
 ) -> Result<(), AnalysisError> {
-    let requests = Requests::read(tables, question.window)?;
+    let requests = Requests::read(tables, query.window)?;
     if !requests.rows.is_empty() {
-        let found = bursts::find(tables, question, &requests)?;
-        report.findings.splice(0..0, found);
+        let found = bursts::find(tables, query, &requests)?;
+        report.observations.splice(0..0, found);
     }
-    // Requests seen at sockets only are usually covered by the stories of the calls that waited for
+    // Requests seen at sockets only are usually covered by the findings of the calls that waited for
     // them.
-    if requests.rows.is_empty() || requests.is_of_sockets && !question.with_sockets {
+    if requests.rows.is_empty() || requests.is_of_sockets && !query.with_sockets {
         return Ok(());
     }
     let there = match other {
         Some(other) => Requests::read(other.tables, other.window)?,
         None => Requests::default(),
     };
-    let threads = Threads::read(tables, question.window)?;
+    let threads = Threads::read(tables, query.window)?;
     let explainer = RequestExplainer {
         tables,
         requests: &requests,
         threads: &threads,
-        recording: &question.recording,
+        recording: &query.recording,
     };
-    let verdict = set::judge_set(&explainer, question, &there)?;
-    if let Some(story) = set::story(&explainer, &verdict)? {
-        report.stories.insert(0, story);
+    let verdict = set::judge_set(&explainer, query, &there)?;
+    if let Some(finding) = set::finding(&explainer, &verdict)? {
+        report.findings.insert(0, finding);
     }
     if !verdict.is_insufficient() || other.is_some() || !verdict.slow().is_empty() {
         report.patterns.insert(0, verdict.pattern());
@@ -64,7 +64,7 @@ pub(crate) fn add(
 }
 
 /// One request.
-pub(crate) fn one(tables: &dyn Tables, id: i64, recording: &str) -> Result<Story, AnalysisError> {
+pub(crate) fn one(tables: &dyn Tables, id: i64, recording: &str) -> Result<Finding, AnalysisError> {
     let requests = threads::with(tables, id)?;
     let Some(request) = requests.rows.iter().find(|request| request.id == id) else {
         return Err(AnalysisError::Query {
@@ -110,7 +110,7 @@ pub fn requests_versus(
         served.index_sort_by_ints(|request| [request.dur.unwrap_or(i64::MIN), request.id, 0]);
         explainer.walked(&spread(&served, 2 * WALKED))
     };
-    let there: Vec<Story> = walked(before, name_before)?;
+    let there: Vec<Finding> = walked(before, name_before)?;
     let here = walked(after, name_after)?;
     if there.is_empty() || here.is_empty() {
         return Ok(None);

@@ -14,9 +14,9 @@ use whyslow_model::tables::{RequestPhaseRow, ThreadStateRow};
 use whyslow_model::{Ns, Symbols, Window};
 use whyslow_store::{Tables, each_row};
 
+use super::findings::RequestExplainer;
 use super::handlers::{Busy, Handlers};
-use super::stories::RequestExplainer;
-use crate::report::{Confidence, Part, Story};
+use crate::report::{Confidence, Finding, Part};
 use crate::sentence;
 
 /// The wait for a handler.
@@ -79,12 +79,12 @@ impl RequestExplainer<'_> {
     pub(super) fn of_queue(&self, queued: &Queued) -> (String, Vec<String>) {
         let length = sentence::length(queued.wait.1 - queued.wait.0);
         let mut caveats = Vec::new();
-        let mut says = format!("{length} of it in {PHASE}, a wait for a free handler");
+        let mut summary = format!("{length} of it in {PHASE}, a wait for a free handler");
         if let Some(ahead) = queued.ahead {
             let other = self.requests.rows.iter().find(|one| one.id == ahead.most);
             let what = other.map_or_else(|| "?".to_owned(), |other| self.of_client(other));
-            says = format!(
-                "{says}: handlers were busy with {} other requests, {} of that time with request {} {what}",
+            summary = format!(
+                "{summary}: handlers were busy with {} other requests, {} of that time with request {} {what}",
                 ahead.others,
                 sentence::length(ahead.most_ns),
                 ahead.most,
@@ -96,21 +96,21 @@ impl RequestExplainer<'_> {
         }
         match &queued.busy {
             Some(busy) if busy.idle > IDLE_MAX => {
-                says = format!(
-                    "{says}; but {} were idle for {} of that time: why none took the request is not known",
+                summary = format!(
+                    "{summary}; but {} were idle for {} of that time: why none took the request is not known",
                     busy.names(),
                     sentence::percent(busy.idle)
                 );
             }
             Some(busy) => {
-                says = format!(
-                    "{says}; {} spent that time: {}",
+                summary = format!(
+                    "{summary}; {} spent that time: {}",
                     busy.names(),
                     busy.time_by_activity()
                 );
                 if let Some((part, clause)) = busy.greatest() {
-                    says = format!(
-                        "{says}; on average {} of it {}",
+                    summary = format!(
+                        "{summary}; on average {} of it {}",
                         sentence::percent(part.share),
                         clause.with_grade(part.grade),
                     );
@@ -126,7 +126,7 @@ impl RequestExplainer<'_> {
                 "activity of handlers unavailable: kernel events not recorded (run `whyslow record --what sched,syscalls,block --stacks 1ms -p PID -o NAME.wsl --with LOG` on the broker); it accounts for {length} at most"
             )),
         }
-        (says, caveats)
+        (summary, caveats)
     }
 }
 
@@ -137,49 +137,49 @@ impl Queued {
     }
 
     /// Replaces the wait by what the handlers did.
-    pub(super) fn explain(self, story: &mut Story, length: Ns) {
+    pub(super) fn explain(self, finding: &mut Finding, length: Ns) {
         let Some(busy) = self.busy.filter(|busy| busy.idle <= IDLE_MAX) else {
             return;
         };
         let is_wait = |part: &Part| part.object.as_ref().is_some_and(|one| one.name == PHASE);
-        let Some(place) = story.parts.iter().position(is_wait) else {
+        let Some(place) = finding.parts.iter().position(is_wait) else {
             return;
         };
-        let mut wait = story.parts.remove(place);
+        let mut wait = finding.parts.remove(place);
         for mut part in busy.parts {
             part.dur_ns = part.dur_ns.min(wait.dur_ns);
             part.share = part.dur_ns as f64 / length as f64;
             wait.dur_ns -= part.dur_ns;
             if part.dur_ns > 0 {
-                story.parts.push(part);
+                finding.parts.push(part);
             }
         }
         wait.share = wait.dur_ns as f64 / length as f64;
         if wait.dur_ns > 0 {
-            story.parts.push(wait);
+            finding.parts.push(wait);
         }
-        story
+        finding
             .parts
             .index_sort_by_key(|part| std::cmp::Reverse(part.dur_ns));
-        let unexplained = story.parts.iter();
-        story.unexplained_ns = unexplained
+        let unexplained = finding.parts.iter();
+        finding.unexplained_ns = unexplained
             .filter(|part| matches!(part.root.as_str(), "unknown" | "lost"))
             .map(|part| part.dur_ns)
             .sum();
-        story.missing = busy.missing;
-        let Some((place, sum, score)) = named(&story.parts, length) else {
+        finding.missing = busy.missing;
+        let Some((place, sum, score)) = named(&finding.parts, length) else {
             return;
         };
         // Which handler it was is inferred.
-        story.confidence = match score {
+        finding.confidence = match score {
             score if score >= 0.5 => Confidence::Medium,
             score if score >= 0.3 => Confidence::Low,
             _ => return,
         };
-        (story.culprit, story.score, story.saved_at_most_ns) = (Some(place), score, sum);
-        let part = &story.parts[place];
-        story.suggestions = crate::advice(&part.mechanism, &part.root);
-        story.chain = busy.chain;
+        (finding.culprit, finding.score, finding.saved_at_most_ns) = (Some(place), score, sum);
+        let part = &finding.parts[place];
+        finding.suggestions = crate::advice(&part.mechanism, &part.root);
+        finding.chain = busy.chain;
     }
 }
 

@@ -5,37 +5,37 @@
 
 use whyslow_model::Ns;
 
-use crate::report::{ActorKind, Story};
+use crate::report::{ActorKind, Finding};
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Representative {
-    /// Index of its story.
+    /// Index of its finding.
     pub(super) place: usize,
-    /// Number of stories with its cause, including its own.
+    /// Number of findings with its cause, including its own.
     alike: usize,
-    /// Number of stories without a cause.
+    /// Number of findings without a cause.
     unexplained: usize,
     all: usize,
 }
 
 impl Representative {
-    /// Selects from stories of slow requests, the longest first; none if none of them has a cause.
-    pub(super) fn of(stories: &[Story]) -> Option<Self> {
-        let causes = stories.iter().map(|story| {
-            let length = story.target.end_ns - story.target.begin_ns;
-            (Cause::of(story), length)
+    /// Selects from findings of slow requests, the longest first; none if none of them has a cause.
+    pub(super) fn of(findings: &[Finding]) -> Option<Self> {
+        let causes = findings.iter().map(|finding| {
+            let length = finding.target.end_ns - finding.target.begin_ns;
+            (Cause::of(finding), length)
         });
         Self::by(&causes.collect::<Vec<_>>())
     }
 
-    fn by<C: PartialEq>(stories: &[(Option<C>, Ns)]) -> Option<Self> {
+    fn by<C: PartialEq>(findings: &[(Option<C>, Ns)]) -> Option<Self> {
         let alike = |cause: &C| {
-            let alike = stories
+            let alike = findings
                 .iter()
                 .filter(|(one, _)| one.as_ref() == Some(cause));
             (alike.clone().map(|(_, ns)| ns).sum::<Ns>(), alike.count())
         };
-        let explained = stories.iter().enumerate();
+        let explained = findings.iter().enumerate();
         let explained =
             explained.filter_map(|(place, (cause, _))| Some((place, alike(cause.as_ref()?))));
         let most = explained.max_by_key(|(place, (ns, _))| (*ns, std::cmp::Reverse(*place)));
@@ -43,8 +43,8 @@ impl Representative {
         Some(Self {
             place,
             alike,
-            unexplained: stories.iter().filter(|(cause, _)| cause.is_none()).count(),
-            all: stories.len(),
+            unexplained: findings.iter().filter(|(cause, _)| cause.is_none()).count(),
+            all: findings.len(),
         })
     }
 
@@ -61,7 +61,7 @@ impl Representative {
     }
 
     /// The causes of the other analysed requests.
-    pub(super) fn caveat(&self, longest: &Story) -> String {
+    pub(super) fn caveat(&self, longest: &Finding) -> String {
         let others = self.all - self.alike - self.unexplained;
         format!(
             "of the {} longest requests analysed, {} have this cause, {others} another cause, {} none; the \
@@ -80,8 +80,8 @@ struct Cause<'s> {
 }
 
 impl<'s> Cause<'s> {
-    fn of(story: &'s Story) -> Option<Self> {
-        let part = &story.parts[story.culprit?];
+    fn of(finding: &'s Finding) -> Option<Self> {
+        let part = &finding.parts[finding.culprit?];
         let culprit = &part.culprit;
         Some(Self {
             root: &part.root,
@@ -97,10 +97,10 @@ mod tests {
 
     #[test]
     fn what_most_time_went_to_stands_for_all() {
-        let check = |stories: &[(Option<&str>, Ns)], expected: Option<(usize, usize, usize)>| {
+        let check = |findings: &[(Option<&str>, Ns)], expected: Option<(usize, usize, usize)>| {
             let found =
-                Representative::by(stories).map(|one| (one.place, one.alike, one.unexplained));
-            assert_eq!(found, expected, "{stories:?}");
+                Representative::by(findings).map(|one| (one.place, one.alike, one.unexplained));
+            assert_eq!(found, expected, "{findings:?}");
         };
         check(&[], None);
         check(&[(None, 9), (None, 8)], None);

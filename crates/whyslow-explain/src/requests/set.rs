@@ -8,15 +8,15 @@ use whyslow_model::sort::IndexSort;
 
 use super::activities::{self, Activities};
 use super::contrasts::{Columns, Contrast};
+use super::findings::RequestExplainer;
 use super::queued;
 use super::representative::Representative;
 use super::spread;
-use super::stories::RequestExplainer;
 use crate::group_excess::{WALKED, excess};
 use crate::patterns::excess::{Excess, Spent, decompose};
 use crate::patterns::{Class, Input, Item, Judgement, UNIDENTIFIED, judge};
-use crate::query::Question;
-use crate::report::{Group, Pattern, Story};
+use crate::query::Query;
+use crate::report::{Finding, Group, Pattern};
 use crate::{limits, sentence};
 
 /// Maximum number of other requests for which calls are examined, in addition to all slow ones.
@@ -43,9 +43,9 @@ impl PatternVerdict {
     /// The pattern for the report, with the differences as further tests.
     pub(super) fn pattern(&self) -> Pattern {
         let mut pattern = self.judgement.pattern();
-        for says in self.differences() {
-            pattern.says = format!("{}; {says}", pattern.says);
-            pattern.tests.push(("differs".into(), true, says));
+        for summary in self.differences() {
+            pattern.summary = format!("{}; {summary}", pattern.summary);
+            pattern.tests.push(("differs".into(), true, summary));
         }
         pattern
     }
@@ -60,7 +60,7 @@ impl PatternVerdict {
             )
         });
         phases
-            .chain(self.contrasts.iter().map(Contrast::says))
+            .chain(self.contrasts.iter().map(Contrast::summary))
             .collect()
     }
 
@@ -68,43 +68,41 @@ impl PatternVerdict {
     fn outcomes(&self, tests: &[&str]) -> impl Iterator<Item = &str> {
         let outcomes = self.judgement.outcomes.iter();
         // Without those that the conclusion includes already.
-        let is_new = |says: &str| !self.judgement.says.contains(says);
+        let is_new = |summary: &str| !self.judgement.summary.contains(summary);
         outcomes
             .filter(|one| tests.contains(&one.test))
-            .filter(|one| one.fired || one.says.contains("too few"))
-            .map(|one| one.says.as_str())
-            .filter(move |says| is_new(says))
+            .filter(|one| one.fired || one.summary.contains("too few"))
+            .map(|one| one.summary.as_str())
+            .filter(move |summary| is_new(summary))
     }
 }
 
 /// Classifies the requests, with those of another time as the baseline if there are any.
 pub(super) fn judge_set(
     explainer: &RequestExplainer<'_>,
-    question: &Question,
+    query: &Query,
     there: &Requests,
 ) -> Result<PatternVerdict, AnalysisError> {
     let tables = explainer.tables;
     let mut names = Names::default();
     let mut items = names.items(explainer.requests);
     let baseline = names.items(there);
-    let (resources, waits) = limits::read(tables, question.window)?;
+    let (resources, waits) = limits::read(tables, query.window)?;
     for (item, request) in items.iter_mut().zip(&explainer.requests.rows) {
         let of_thread = explainer.threads.longest(request);
         let waited = of_thread.and_then(|one| waits.longest(one.utid, (one.begin, one.end)));
         item.wait_ns_max = waited.or(item.wait_ns_max);
     }
-    let (marks, jobs) = crate::pattern_verdict::marks(tables, question.window)?;
+    let (marks, jobs) = crate::pattern_verdict::marks(tables, query.window)?;
     let info = tables.info();
-    let span = question
-        .window
-        .map_or((info.begin_ns, info.end_ns), |window| {
-            (window.begin.max(info.begin_ns), window.end.min(info.end_ns))
-        });
+    let span = query.window.map_or((info.begin_ns, info.end_ns), |window| {
+        (window.begin.max(info.begin_ns), window.end.min(info.end_ns))
+    });
     let input = Input {
         items: &items,
         what: "request",
         window: (span.1 > span.0).then_some(span),
-        objective: question.min,
+        objective: query.min,
         baseline: &baseline,
         keys: &names.keys,
         objects: &names.objects,
@@ -347,30 +345,30 @@ fn middle(of: &[&Request]) -> String {
     sentence::length(lengths.get(lengths.len() / 2).copied().unwrap_or(0))
 }
 
-/// Name and story of the request that represents all slow ones. `known` are those with known
-/// threads, the longest first, and `walked` the stories of the first of them.
+/// Name and finding of the request that represents all slow ones. `known` are those with known
+/// threads, the longest first, and `walked` the findings of the first of them.
 fn standing(
     explainer: &RequestExplainer<'_>,
     longest: &Request,
-    (known, walked): (&[&Request], &[Story]),
-) -> Result<(String, Story), AnalysisError> {
-    let story = explainer.one(longest)?;
+    (known, walked): (&[&Request], &[Finding]),
+) -> Result<(String, Finding), AnalysisError> {
+    let finding = explainer.one(longest)?;
     let representative = Representative::of(walked).filter(|representative| {
         !(representative.is_longest() && known[representative.place].id == longest.id)
     });
     let Some(representative) = representative else {
-        return Ok(("The longest".to_owned(), story));
+        return Ok(("The longest".to_owned(), finding));
     };
     let mut standing = explainer.one(known[representative.place])?;
-    standing.caveats.push(representative.caveat(&story));
+    standing.caveats.push(representative.caveat(&finding));
     Ok((representative.name(), standing))
 }
 
-/// The story of one of the slow requests, which represents all of them; none if none is slow.
-pub(super) fn story<'t>(
+/// The finding of one of the slow requests, which represents all of them; none if none is slow.
+pub(super) fn finding<'t>(
     explainer: &RequestExplainer<'t>,
     verdict: &PatternVerdict,
-) -> Result<Option<Story>, AnalysisError> {
+) -> Result<Option<Finding>, AnalysisError> {
     let rows = &explainer.requests.rows;
     let is_slow = flags(rows.len(), verdict.slow());
     let of = |wanted: bool| -> Vec<&Request> {
@@ -413,25 +411,25 @@ pub(super) fn story<'t>(
         group.compared = compared.len() as u64;
         group.excess = excess(&walked, &compared);
     }
-    let (which, mut story) = match queued {
+    let (which, mut finding) = match queued {
         Some(queued) => (
             "The longest that waited for a handler".to_owned(),
             explainer.one(queued)?,
         ),
         None => standing(explainer, longest, (&known, &walked))?,
     };
-    story.verdict = format!(
+    finding.verdict = format!(
         "{} of {} requests were slow (median {}; others {}): {}. {which}: {}",
         slow.len(),
         rows.len(),
         middle(&slow),
         middle(&usual),
-        verdict.judgement.says,
-        story.verdict
+        verdict.judgement.summary,
+        finding.verdict
     );
-    story.group = Some(group);
+    finding.group = Some(group);
     let outcomes = verdict.outcomes(&["T2", "T6", "T12"]);
-    story.caveats.extend(outcomes.map(str::to_owned));
-    story.caveats.extend(verdict.differences());
-    Ok(Some(story))
+    finding.caveats.extend(outcomes.map(str::to_owned));
+    finding.caveats.extend(verdict.differences());
+    Ok(Some(finding))
 }

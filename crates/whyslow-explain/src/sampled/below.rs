@@ -1,4 +1,4 @@
-//! Stories of threads that spent a long time below one call: a DNS lookup that took five seconds in
+//! Findings of threads that spent a long time below one call: a DNS lookup that took five seconds in
 //! all samples, while other lookups take none.
 //!
 //! Samples show that the thread was there (B), but never why the call took that long. A call that
@@ -18,15 +18,15 @@ use whyslow_store::Tables;
 use super::calls::{CallKind, Sampled, Stretch, Waits, apart, plain};
 use super::{ProfileQuery, calls, of_group, silent, time_argument};
 use crate::report::{
-    Actor, ActorKind, Confidence, Grade, Hop, Missing, Part, Story, Target, Thing,
+    Actor, ActorKind, Confidence, Finding, Grade, Hop, Missing, Part, Target, Thing,
 };
 use crate::sentence;
 
 /// A larger profile is read only if it has something to find.
 const SAMPLES_MANY: u64 = 1_000_000;
-/// Default minimum duration of a story.
+/// Default minimum duration of a finding.
 const LONG: Ns = 1_000_000_000;
-/// Maximum number of stories.
+/// Maximum number of findings.
 const GROUPS: usize = 4;
 /// Minimum share of a request below the call, for the call to be what made it slow.
 const COVERED: f64 = 0.8;
@@ -83,11 +83,11 @@ impl ProfileQuery<'_> {
     }
 }
 
-/// The stories, with the thread of each.
-pub(super) fn stories(
+/// The findings, with the thread of each.
+pub(super) fn findings(
     tables: &dyn Tables,
     query: &ProfileQuery<'_>,
-) -> Result<Vec<(i32, Story)>, AnalysisError> {
+) -> Result<Vec<(i32, Finding)>, AnalysisError> {
     if !is_worth_reading(tables, query)? {
         return Ok(Vec::new());
     }
@@ -99,16 +99,16 @@ pub(super) fn stories(
         std::cmp::Reverse(group.iter().map(Stretch::dur).sum::<Ns>())
     });
     found.truncate(GROUPS);
-    let builder = StoryBuilder {
+    let builder = FindingBuilder {
         sampled: &sampled,
         recording: query.recording,
     };
-    let stories = found.iter().filter_map(|(group, requests)| {
+    let findings = found.iter().filter_map(|(group, requests)| {
         let longest = group.iter().max_by_key(|stretch| stretch.dur())?;
-        let story = builder.story(longest, group, requests.as_ref());
-        Some((longest.utid, story))
+        let finding = builder.finding(longest, group, requests.as_ref());
+        Some((longest.utid, finding))
     });
-    Ok(stories.collect())
+    Ok(findings.collect())
 }
 
 /// Whether the default query can find anything: a large profile without lookups and connects is not
@@ -138,11 +138,11 @@ fn seen(sampled: &Sampled, query: &ProfileQuery<'_>, min: Ns) -> Vec<Alike> {
     for ((waits, chain), group) in groups {
         let requests = requests(sampled, chain, &group, min);
         let is_rare = requests.as_ref().is_some_and(Requests::show_it_rarely);
-        let is_story = match waits {
+        let is_finding = match waits {
             Waits::Lookup | Waits::Connect => true,
             Waits::LockOrQueue | Waits::Receive => is_specific && is_rare,
         };
-        if is_story {
+        if is_finding {
             found.push((group, requests));
         }
     }
@@ -262,13 +262,13 @@ fn runs(sampled: &Sampled, chain: &[String]) -> Vec<Vec<Run>> {
     done
 }
 
-struct StoryBuilder<'s> {
+struct FindingBuilder<'s> {
     sampled: &'s Sampled,
     recording: &'s str,
 }
 
-impl StoryBuilder<'_> {
-    fn story(&self, one: &Stretch, group: &[Stretch], requests: Option<&Requests>) -> Story {
+impl FindingBuilder<'_> {
+    fn finding(&self, one: &Stretch, group: &[Stretch], requests: Option<&Requests>) -> Finding {
         let stack = &self.sampled.stacks[&one.callsite];
         let call = match one.call_kind {
             CallKind::Waits(_) => stack.names[one.place].as_str(),
@@ -299,7 +299,7 @@ impl StoryBuilder<'_> {
             _ => Confidence::Medium,
         };
         let members: Vec<&Stretch> = group.iter().collect();
-        Story {
+        Finding {
             across: Vec::new(),
             remote: crate::report::Remote::default(),
             verdict,

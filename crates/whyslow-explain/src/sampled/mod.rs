@@ -1,4 +1,4 @@
-//! Stories from profiles: waits for the program's own locks, the lock holders and what they did,
+//! Findings from profiles: waits for the program's own locks, the lock holders and what they did,
 //! and threads that had no samples at the same time.
 //!
 //! Samples show what happened, rarely why. A holder confirmed by the runtime's own events, and a
@@ -23,7 +23,7 @@ use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
 use crate::report::{
-    Activity, Actor, ActorKind, Confidence, Grade, Group, Missing, Part, Story, Target, Thing,
+    Activity, Actor, ActorKind, Confidence, Finding, Grade, Group, Missing, Part, Target, Thing,
 };
 use crate::sentence;
 use crate::window_slice::columns::rows;
@@ -33,9 +33,9 @@ use load::{Gap, Seen, Wait};
 pub(crate) use load::{Code, code};
 pub(crate) use program::{add as add_programs, of_program};
 
-/// Default minimum duration of a story.
+/// Default minimum duration of a finding.
 const LONG: Ns = 100_000_000;
-/// Groups of each kind that get a story.
+/// Groups of each kind that get a finding.
 const GROUPS: usize = 8;
 /// Minimum share of the wait for a holder to be named with medium confidence.
 const HELD_MIN: f64 = 0.5;
@@ -93,17 +93,17 @@ fn has(tables: &dyn Tables, name: &str) -> bool {
     table.is_some_and(|table| table.rows > 0)
 }
 
-/// Stories of the longest waits, one for each lock, and of the longest sampling gaps, one for each
+/// Findings of the longest waits, one for each lock, and of the longest sampling gaps, one for each
 /// call.
-pub(crate) fn stories(
+pub(crate) fn findings(
     tables: &dyn Tables,
     query: &ProfileQuery<'_>,
-) -> Result<Vec<(i32, Story)>, AnalysisError> {
+) -> Result<Vec<(i32, Finding)>, AnalysisError> {
     if !query.calls.is_empty() {
-        return below::stories(tables, query);
+        return below::findings(tables, query);
     }
     let seen = Seen::read(tables, query.window)?;
-    let builder = StoryBuilder {
+    let builder = FindingBuilder {
         seen: &seen,
         recording: query.recording,
         has_calls: has(tables, "syscall"),
@@ -121,15 +121,15 @@ pub(crate) fn stories(
             by_lock.entry((&wait.object, class)).or_default().push(wait);
         }
     }
-    let mut stories = Vec::new();
+    let mut findings = Vec::new();
     let mut known: FxHashSet<i64> = FxHashSet::default();
     for waits in longest_first(by_lock.into_values().collect(), Wait::dur) {
         // A wait with a known holder is more useful than a slightly longer one.
         let best = waits.iter().max_by_key(|wait| worth(wait));
         let Some(best) = best else { continue };
-        let (story, gaps) = builder.lock(best, &waits);
+        let (finding, gaps) = builder.lock(best, &waits);
         known.extend(gaps);
-        stories.push((best.utid, story));
+        findings.push((best.utid, finding));
     }
     // Recorded system calls cover these gaps, with the cause of the wait.
     if !builder.has_calls {
@@ -144,28 +144,28 @@ pub(crate) fn stories(
         }
         for gaps in longest_first(by_call.into_values().collect(), Gap::dur) {
             let longest = gaps.iter().max_by_key(|gap| gap.dur());
-            // A gap that is already part of a chain gets no story of its own.
+            // A gap that is already part of a chain gets no finding of its own.
             if let Some(gap) = longest.filter(|gap| !known.contains(&gap.id)) {
-                stories.push((gap.utid, builder.gap(gap, &gaps)));
+                findings.push((gap.utid, builder.gap(gap, &gaps)));
             }
         }
     }
     // Kernel events show which call it was, and what it waited for.
     if !is_kernel_there(tables) && has(tables, "stack_sample") {
-        stories.extend(below::stories(tables, query)?);
+        findings.extend(below::findings(tables, query)?);
     }
-    Ok(stories)
+    Ok(findings)
 }
 
-/// The story of one lock wait or sampling gap.
-pub(crate) fn story_of(
+/// The finding of one lock wait or sampling gap.
+pub(crate) fn finding_of(
     tables: &dyn Tables,
     (table, id): (&str, i64),
     window: Window,
     recording: &str,
-) -> Result<Option<(i32, Story)>, AnalysisError> {
+) -> Result<Option<(i32, Finding)>, AnalysisError> {
     let seen = Seen::read(tables, Some(window))?;
-    let builder = StoryBuilder {
+    let builder = FindingBuilder {
         seen: &seen,
         recording,
         has_calls: has(tables, "syscall"),
@@ -187,7 +187,7 @@ fn longest_first<T>(mut groups: Vec<Vec<&T>>, dur: impl Fn(&T) -> Ns) -> Vec<Vec
     groups
 }
 
-/// How useful the story of a wait is, among waits for one lock.
+/// How useful the finding of a wait is, among waits for one lock.
 fn worth(wait: &Wait) -> (Ns, Ns) {
     let held = wait
         .holder
@@ -196,14 +196,14 @@ fn worth(wait: &Wait) -> (Ns, Ns) {
     (held.map_or(0, |holder| holder.held), wait.dur())
 }
 
-struct StoryBuilder<'s> {
+struct FindingBuilder<'s> {
     seen: &'s Seen,
     recording: &'s str,
     has_calls: bool,
 }
 
-impl StoryBuilder<'_> {
-    fn lock(&self, wait: &Wait, group: &[&Wait]) -> (Story, Vec<i64>) {
+impl FindingBuilder<'_> {
+    fn lock(&self, wait: &Wait, group: &[&Wait]) -> (Finding, Vec<i64>) {
         let chain = Chain::of(self.seen, wait, self.recording);
         let target = Target {
             kind: "lock".into(),
@@ -264,11 +264,11 @@ impl StoryBuilder<'_> {
             );
         }
         let gaps = chain.gaps.clone();
-        let story = self.finish(target, of_group, (parts, confidence), chain, caveats);
-        (story, gaps)
+        let finding = self.finish(target, of_group, (parts, confidence), chain, caveats);
+        (finding, gaps)
     }
 
-    fn gap(&self, gap: &Gap, group: &[&Gap]) -> Story {
+    fn gap(&self, gap: &Gap, group: &[&Gap]) -> Finding {
         let chain = Chain::of_gap(self.seen, gap, self.recording);
         let call = &gap.function;
         let target = Target {
@@ -321,7 +321,7 @@ impl StoryBuilder<'_> {
         (parts, confidence): (Vec<Part>, Confidence),
         chain: Chain,
         caveats: Vec<String>,
-    ) -> Story {
+    ) -> Finding {
         let named = Some(&parts[0]).filter(|_| confidence != Confidence::None);
         let cause = named.map(|part| (part, part.dur_ns, part.share, part.grade));
         let verdict = sentence::verdict(&target, None, cause, &chain.hops, false);
@@ -330,7 +330,7 @@ impl StoryBuilder<'_> {
             Some(id) => format!("whyslow explain {} -w {id}", self.recording),
             None => format!("whyslow explain {}", self.recording),
         };
-        Story {
+        Finding {
             across: Vec::new(),
             remote: crate::report::Remote::default(),
             verdict,

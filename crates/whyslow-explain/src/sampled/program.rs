@@ -9,7 +9,7 @@ use whyslow_store::Tables;
 
 use super::load::{self, Code};
 use crate::blame::CAUSED;
-use crate::report::{Hop, Story};
+use crate::report::{Finding, Hop};
 use crate::window_slice::columns::rows;
 
 /// Minimum share of a hop's time that a sampling gap has to cover to show what the hop did.
@@ -29,12 +29,12 @@ struct Piece {
 }
 
 /// Adds to each hop the functions of the program that samples of the same thread show.
-pub(crate) fn add(tables: &dyn Tables, stories: &mut [Story]) -> Result<(), AnalysisError> {
+pub(crate) fn add(tables: &dyn Tables, findings: &mut [Finding]) -> Result<(), AnalysisError> {
     if !super::has(tables, "stack_sample") {
         return Ok(());
     }
-    for story in stories {
-        add_to(tables, story)?;
+    for finding in findings {
+        add_to(tables, finding)?;
     }
     Ok(())
 }
@@ -46,8 +46,8 @@ fn is_open(hop: &Hop) -> bool {
     !is_of_profile && hop.what != CAUSED && hop.actor.tid.is_some()
 }
 
-fn add_to(tables: &dyn Tables, story: &mut Story) -> Result<(), AnalysisError> {
-    let open = || story.chain.iter().filter(|hop| is_open(hop));
+fn add_to(tables: &dyn Tables, finding: &mut Finding) -> Result<(), AnalysisError> {
+    let open = || finding.chain.iter().filter(|hop| is_open(hop));
     let (Some(begin), Some(end)) = (
         open().map(|hop| hop.begin_ns).min(),
         open().map(|hop| hop.end_ns).max(),
@@ -57,7 +57,7 @@ fn add_to(tables: &dyn Tables, story: &mut Story) -> Result<(), AnalysisError> {
     let tids: FxHashSet<i32> = open().filter_map(|hop| hop.actor.tid).collect();
     let pieces = pieces(tables, Window::new(begin, end), &tids)?;
     let mut found: Vec<(usize, i64, bool)> = Vec::new();
-    for (place, hop) in story
+    for (place, hop) in finding
         .chain
         .iter()
         .enumerate()
@@ -78,7 +78,7 @@ fn add_to(tables: &dyn Tables, story: &mut Story) -> Result<(), AnalysisError> {
         // The recorder's native frames are part of the kernel stack already.
         let is_useful = |stack: &&Vec<Code>| !is_own || stack.iter().any(|code| code.is_managed);
         if let Some(stack) = stacks.get(&callsite).filter(is_useful) {
-            story.chain[place].program = of_program(stack);
+            finding.chain[place].program = of_program(stack);
         }
     }
     Ok(())

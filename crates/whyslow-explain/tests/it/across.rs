@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use whyslow_explain::{
-    ActorKind, Crossing, Grade, OtherHost, Question, Report, Story, explain, explain_across,
+    ActorKind, Crossing, Finding, Grade, OtherHost, Query, Report, explain, explain_across,
 };
 use whyslow_ingest::{InMemory, import_in_memory};
 use whyslow_model::Window;
@@ -58,7 +58,7 @@ fn db() -> Host {
     Host::read("db", "db.txt")
 }
 
-fn report_of(here: &Host, question: &Question, others: &[&Host]) -> Report {
+fn report_of(here: &Host, query: &Query, others: &[&Host]) -> Report {
     let tables: Vec<MemoryTables> = others.iter().map(|host| host.tables()).collect();
     let hosts: Vec<OtherHost<'_>> = tables
         .iter()
@@ -68,41 +68,41 @@ fn report_of(here: &Host, question: &Question, others: &[&Host]) -> Report {
             recording: host.name,
         })
         .collect();
-    let question = Question {
+    let query = Query {
         recording: here.name.to_owned(),
-        ..question.clone()
+        ..query.clone()
     };
-    let report = explain_across(&here.tables(), &question, None, &hosts).expect("an answer");
-    report.stories.iter().for_each(conserved);
+    let report = explain_across(&here.tables(), &query, None, &hosts).expect("an answer");
+    report.findings.iter().for_each(conserved);
     report
 }
 
 /// Every instant of what is explained belongs to one part, and each wait is the sum of the server's
 /// time and the round trip.
-fn conserved(story: &Story) {
-    let sum: i64 = story.parts.iter().map(|part| part.dur_ns).sum();
-    let target = &story.target;
-    assert_eq!(sum, target.end_ns - target.begin_ns, "{}", story.verdict);
-    for one in &story.across {
+fn conserved(finding: &Finding) {
+    let sum: i64 = finding.parts.iter().map(|part| part.dur_ns).sum();
+    let target = &finding.target;
+    assert_eq!(sum, target.end_ns - target.begin_ns, "{}", finding.verdict);
+    for one in &finding.across {
         let is_followed = one.served_ns + one.between_ns == one.waited_ns;
         assert!(
             is_followed || one.served_ns + one.between_ns == 0,
             "{one:?}"
         );
     }
-    if let Some(place) = story.culprit {
-        assert!(place < story.parts.len());
+    if let Some(place) = finding.culprit {
+        assert!(place < finding.parts.len());
     }
 }
 
 /// The call in which the client waited longest.
-fn longest_call(client: &Host) -> Question {
+fn longest_call(client: &Host) -> Query {
     let rows = client.made.rows.syscall.iter();
     let longest = rows.max_by_key(|row| row.dur).expect("calls");
     assert_eq!(client.text(longest.name), "recvfrom");
-    Question {
+    Query {
         operation: Some(("syscall".into(), longest.id)),
-        ..Question::default()
+        ..Query::default()
     }
 }
 
@@ -124,11 +124,14 @@ fn holds(crossing: &Crossing, truth: i64) {
 fn who_held_the_lock_two_hosts_away_is_named_from_the_client() {
     let (client, app, db) = (client(), app(), db());
     let report = report_of(&client, &longest_call(&client), &[&db, &app]);
-    let story = &report.stories[0];
-    let says = &story.verdict;
-    assert!(says.contains("on host db, where session[30"), "{says}");
-    assert!(says.contains("vacuum"), "{says}");
-    let culprit = &story.parts[story.culprit.expect("a culprit")];
+    let finding = &report.findings[0];
+    let summary = &finding.verdict;
+    assert!(
+        summary.contains("on host db, where session[30"),
+        "{summary}"
+    );
+    assert!(summary.contains("vacuum"), "{summary}");
+    let culprit = &finding.parts[finding.culprit.expect("a culprit")];
     assert_eq!(culprit.culprit.host.as_deref(), Some("db"));
     assert_eq!(culprit.culprit.kind, ActorKind::Process);
     assert_eq!(culprit.culprit.tid, Some(31));
@@ -141,19 +144,19 @@ fn who_held_the_lock_two_hosts_away_is_named_from_the_client() {
         "{}",
         culprit.dur_ns
     );
-    let hosts: Vec<Option<&str>> = story
+    let hosts: Vec<Option<&str>> = finding
         .chain
         .iter()
         .map(|hop| hop.actor.host.as_deref())
         .collect();
     assert_eq!(hosts, [None, Some("app"), Some("db"), Some("db")]);
     // By one clock, each step is within the previous one.
-    for pair in story.chain.windows(2) {
+    for pair in finding.chain.windows(2) {
         assert!(pair[1].begin_ns >= pair[0].begin_ns - 2_000_000, "{pair:?}");
         assert!(pair[1].end_ns <= pair[0].end_ns + 2_000_000, "{pair:?}");
     }
-    let [to_app, to_db] = story.across.as_slice() else {
-        panic!("{:?}", story.across);
+    let [to_app, to_db] = finding.across.as_slice() else {
+        panic!("{:?}", finding.across);
     };
     assert_eq!(
         (to_app.from_host.as_deref(), to_db.from_host.as_deref()),
@@ -167,9 +170,9 @@ fn who_held_the_lock_two_hosts_away_is_named_from_the_client() {
     );
     assert!(to_db.between_ns < 1_000_000 && to_app.between_ns < 1_000_000);
     assert!(
-        story.reproduce.ends_with("--across db,app"),
+        finding.reproduce.ends_with("--across db,app"),
         "{}",
-        story.reproduce
+        finding.reproduce
     );
 }
 
@@ -197,33 +200,33 @@ fn of_any_window_each_host_has_the_time_that_it_had_in_it() {
         // wait.
         let from = begin + length * (number * 7 % 23) / 23;
         let to = (from + length * (1 + number % 5) / 11).min(begin + length);
-        let question = Question {
+        let query = Query {
             window: Some(Window::new(from, to)),
             tids: vec![10],
-            ..Question::default()
+            ..Query::default()
         };
-        let report = report_of(&client, &question, &[&app, &db]);
-        let Some(story) = report
-            .stories
+        let report = report_of(&client, &query, &[&app, &db]);
+        let Some(finding) = report
+            .findings
             .iter()
-            .find(|story| story.target.kind == "thread")
+            .find(|finding| finding.target.kind == "thread")
         else {
             continue;
         };
-        let of_lock: i64 = story
+        let of_lock: i64 = finding
             .parts
             .iter()
             .filter(|part| part.mechanism == "lock_futex")
             .map(|part| part.dur_ns)
             .sum();
-        let target = &story.target;
+        let target = &finding.target;
         let truth = (lock.1.min(target.end_ns) - lock.0.max(target.begin_ns)).max(0);
         // Within the bounds of two clock offsets.
         let error = (of_lock - truth).abs();
         assert!(
             error < 2_000_000,
             "{from}..{to}: {of_lock} of {truth}: {}",
-            story.verdict
+            finding.verdict
         );
     }
 }
@@ -236,48 +239,46 @@ fn recordings_of_one_host_are_told_apart_by_their_names() {
     let hosts = [("app.wsl", &named[0]), ("db.wsl", &named[1])]
         .map(|(recording, tables)| OtherHost { tables, recording });
     let report = explain_across(&client.tables(), &longest_call(&client), None, &hosts);
-    let story = &report.expect("an answer").stories[0];
+    let finding = &report.expect("an answer").findings[0];
     assert!(
-        story.verdict.contains("on host db.wsl"),
+        finding.verdict.contains("on host db.wsl"),
         "{}",
-        story.verdict
+        finding.verdict
     );
 }
 
 #[test]
 fn where_the_next_host_was_not_recorded_the_story_ends_there_and_says_so() {
     let (client, app) = (client(), app());
-    let story = &report_of(&client, &longest_call(&client), &[&app]).stories[0];
-    let culprit = &story.parts[story.culprit.expect("a culprit")];
+    let finding = &report_of(&client, &longest_call(&client), &[&app]).findings[0];
+    let culprit = &finding.parts[finding.culprit.expect("a culprit")];
     assert_eq!(culprit.culprit.host.as_deref(), Some("app"));
     assert_eq!(culprit.culprit.name, "10.0.0.3:5432");
     assert!(
-        story.across[1].says.contains("not found in app"),
+        finding.across[1].summary.contains("not found in app"),
         "{:?}",
-        story.across[1]
+        finding.across[1]
     );
-    assert_eq!(story.across[1].server_request, None);
+    assert_eq!(finding.across[1].server_request, None);
 }
 
 #[test]
 fn a_recording_that_did_not_see_the_request_changes_nothing_but_says_so() {
     let (client, db) = (client(), db());
-    let question = longest_call(&client);
-    let with = &report_of(&client, &question, &[&db]).stories[0];
+    let query = longest_call(&client);
+    let with = &report_of(&client, &query, &[&db]).findings[0];
     let tables = client.tables();
-    let question = Question {
+    let query = Query {
         recording: client.name.to_owned(),
-        ..question
+        ..query
     };
-    let without = &explain(&tables, &question, None)
-        .expect("an answer")
-        .stories[0];
+    let without = &explain(&tables, &query, None).expect("an answer").findings[0];
     assert_eq!(
         (&with.verdict, &with.parts),
         (&without.verdict, &without.parts)
     );
     assert!(
-        with.across[0].says.contains("not found in db"),
+        with.across[0].summary.contains("not found in db"),
         "{:?}",
         with.across
     );
@@ -287,21 +288,25 @@ fn a_recording_that_did_not_see_the_request_changes_nothing_but_says_so() {
 fn requests_of_load_go_on_where_they_were_served() {
     let (app, db) = (app(), db());
     let load = Host::read("load", "load.ndjson");
-    let story = &report_of(&load, &Question::default(), &[&app, &db]).stories[0];
-    let says = &story.verdict;
+    let finding = &report_of(&load, &Query::default(), &[&app, &db]).findings[0];
+    let summary = &finding.verdict;
     assert!(
-        says.contains("requests were slow") && says.contains("on host db"),
-        "{says}"
+        summary.contains("requests were slow") && summary.contains("on host db"),
+        "{summary}"
     );
-    assert!(!says.contains("no recording of the server"), "{says}");
-    holds(&story.across[0], APP_AHEAD);
-    let one = Question {
+    assert!(!summary.contains("no recording of the server"), "{summary}");
+    holds(&finding.across[0], APP_AHEAD);
+    let one = Query {
         operation: Some(("request".into(), 17)),
-        ..Question::default()
+        ..Query::default()
     };
-    let story = &report_of(&load, &one, &[&app, &db]).stories[0];
-    assert!(story.verdict.contains("on host db"), "{}", story.verdict);
-    assert_eq!(story.chain[0].actor, story.target.actor);
+    let finding = &report_of(&load, &one, &[&app, &db]).findings[0];
+    assert!(
+        finding.verdict.contains("on host db"),
+        "{}",
+        finding.verdict
+    );
+    assert_eq!(finding.chain[0].actor, finding.target.actor);
 }
 
 #[test]
@@ -319,14 +324,18 @@ fn a_clock_that_was_set_meanwhile_is_told_and_nothing_is_claimed() {
         set_clock(&mut row.ts);
         row.ts_end.as_mut().map(set_clock);
     }
-    let story = &report_of(&client, &longest_call(&client), &[&app]).stories[0];
-    let crossing = &story.across[0];
+    let finding = &report_of(&client, &longest_call(&client), &[&app]).findings[0];
+    let crossing = &finding.across[0];
     assert!(
         crossing.contradicting > 0 && crossing.clock.is_none(),
         "{crossing:?}"
     );
-    assert!(crossing.says.contains("contradict"), "{}", crossing.says);
-    assert!(story.parts.iter().all(|part| part.culprit.host.is_none()));
+    assert!(
+        crossing.summary.contains("contradict"),
+        "{}",
+        crossing.summary
+    );
+    assert!(finding.parts.iter().all(|part| part.culprit.host.is_none()));
 }
 
 #[test]
@@ -352,12 +361,12 @@ fn requests_of_connections_that_are_older_than_both_recordings_are_joined_by_wha
     {
         (row.bytes_sent, row.bytes_received) = (Some(7), Some(7));
     }
-    let story = &report_of(&client, &longest_call(&client), &[&app]).stories[0];
-    let crossing = &story.across[0];
+    let finding = &report_of(&client, &longest_call(&client), &[&app]).findings[0];
+    let crossing = &finding.across[0];
     assert_eq!(crossing.grade, Grade::B, "{crossing:?}");
     let (low, high, _) = clock(crossing);
     assert!(low <= APP_AHEAD && APP_AHEAD <= high, "{low} {high}");
-    let of_app = story
+    let of_app = finding
         .parts
         .iter()
         .filter(|part| part.culprit.host.is_some());
@@ -393,8 +402,8 @@ fn what_a_log_tells_of_a_trace_is_a_length_and_no_clock() {
         }
     }
     app.made.rows.request_thread.clear();
-    let story = &report_of(&client, &longest_call(&client), &[&app]).stories[0];
-    let crossing = &story.across[0];
+    let finding = &report_of(&client, &longest_call(&client), &[&app]).findings[0];
+    let crossing = &finding.across[0];
     assert_eq!(crossing.joined_by.as_deref(), Some("trace"), "{crossing:?}");
     assert_eq!(crossing.clock, None);
     let served = app.made.rows.request.iter();
@@ -402,10 +411,12 @@ fn what_a_log_tells_of_a_trace_is_a_length_and_no_clock() {
     let length = |row: &RequestRow| Some(row.dur? + row.queue_ns.unwrap_or(0));
     let longest = served.filter_map(length).max().expect("requests");
     assert_eq!(crossing.served_ns, longest);
-    assert_eq!(story.culprit, None, "{}", story.verdict);
+    assert_eq!(finding.culprit, None, "{}", finding.verdict);
     assert!(
-        story.verdict.contains("host app was handling the request"),
+        finding
+            .verdict
+            .contains("host app was handling the request"),
         "{}",
-        story.verdict
+        finding.verdict
     );
 }

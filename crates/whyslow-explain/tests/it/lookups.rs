@@ -1,4 +1,4 @@
-//! Rare DNS lookups of five seconds, detected from profiles of the shop alone; and no findings
+//! Rare DNS lookups of five seconds, detected from profiles of the shop alone; and no observations
 //! without them.
 
 use std::fmt::Write as _;
@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use serde_json::Value;
-use whyslow_explain::{Confidence, Grade, Question, Report, explain};
+use whyslow_explain::{Confidence, Grade, Query, Report, explain};
 use whyslow_ingest::import_in_memory;
 use whyslow_store::{MemoryTables, RecordingInfo};
 
@@ -19,14 +19,14 @@ fn dumps(state: &str) -> Vec<PathBuf> {
     files.map(|entry| entry.expect("a file").path()).collect()
 }
 
-fn explained(sources: &[PathBuf], question: &Question) -> Report {
+fn explained(sources: &[PathBuf], query: &Query) -> Report {
     let imported = import_in_memory(sources).expect("it can be imported");
     let info = RecordingInfo {
         end_ns: i64::MAX / 2,
         ..RecordingInfo::default()
     };
     let tables = MemoryTables::new(&imported.rows, &imported.symbols, info);
-    explain(&tables, question, None).expect("an explanation")
+    explain(&tables, query, None).expect("an explanation")
 }
 
 fn slow(kind: &str) -> usize {
@@ -36,7 +36,7 @@ fn slow(kind: &str) -> usize {
 }
 
 #[test]
-fn slow_requests_below_a_lookup_are_one_story() {
+fn slow_requests_below_a_lookup_are_one_finding() {
     for (kind, sources, request) in [
         (
             "chrometrace",
@@ -50,17 +50,17 @@ fn slow_requests_below_a_lookup_are_one_story() {
         ),
         ("dumps", dumps("slow"), "handle"),
     ] {
-        let report = explained(&sources, &Question::default());
-        assert_eq!(report.stories.len(), 1, "{kind}: {:?}", report.stories);
-        let story = &report.stories[0];
-        let verdict = &story.verdict;
+        let report = explained(&sources, &Query::default());
+        assert_eq!(report.findings.len(), 1, "{kind}: {:?}", report.findings);
+        let finding = &report.findings[0];
+        let verdict = &finding.verdict;
         assert!(
             verdict.contains("getaddrinfo (called by "),
             "{kind}: {verdict}"
         );
         assert!(verdict.contains("connect_database)"), "{kind}: {verdict}");
         // The shop could not log requests that were still in progress at the end of the profile.
-        let of_group = story.group.as_ref().expect("a group");
+        let of_group = finding.group.as_ref().expect("a group");
         let count = of_group.count as usize;
         assert!(
             count >= slow(kind) && count <= slow(kind) + 4,
@@ -68,13 +68,13 @@ fn slow_requests_below_a_lookup_are_one_story() {
         );
         let words = format!("; {count} of {count} slow runs of {request} (of ");
         assert!(verdict.contains(&words), "{kind}: {verdict}");
-        let part = &story.parts[0];
+        let part = &finding.parts[0];
         assert_eq!(
             (part.mechanism.as_str(), part.grade),
             ("dns_lookup", Grade::B)
         );
-        assert_eq!(story.confidence, Confidence::Medium);
-        let length = (story.target.end_ns - story.target.begin_ns) as f64 / 1e9;
+        assert_eq!(finding.confidence, Confidence::Medium);
+        let length = (finding.target.end_ns - finding.target.begin_ns) as f64 / 1e9;
         // Dumps are a second apart, and samples were later than in the speedscope file.
         let exact = match kind {
             "dumps" => 1.0,
@@ -83,10 +83,10 @@ fn slow_requests_below_a_lookup_are_one_story() {
         };
         assert!((length - 5.0).abs() < exact, "{kind}: {length}");
         if kind != "dumps" {
-            let caveats = story.caveats.join("\n");
+            let caveats = finding.caveats.join("\n");
             assert!(caveats.contains("resolver timeout"), "{kind}: {caveats}");
         }
-        let hop = &story.chain[0];
+        let hop = &finding.chain[0];
         assert!(
             hop.stack[0].ends_with("getaddrinfo"),
             "{kind}: {:?}",
@@ -98,48 +98,54 @@ fn slow_requests_below_a_lookup_are_one_story() {
                 .any(|frame| frame.ends_with("load_order"))
         );
         // The looked-up name is not reported, because samples do not show it.
-        assert!(!format!("{story:?}").contains("db.internal"));
+        assert!(!format!("{finding:?}").contains("db.internal"));
     }
 }
 
 /// rbspy samples one thread at a time, and does not know C functions in Ruby 3.1.
 #[test]
 fn who_was_not_seen_in_the_middle_of_a_request_waited_in_what_it_had_called() {
-    let report = explained(&[fixture("slow/rbspy.raw.gz")], &Question::default());
-    assert_eq!(report.stories.len(), 1, "{:?}", report.stories);
-    let story = &report.stories[0];
+    let report = explained(&[fixture("slow/rbspy.raw.gz")], &Query::default());
+    assert_eq!(report.findings.len(), 1, "{:?}", report.findings);
+    let finding = &report.findings[0];
     assert!(
-        story.target.what.ends_with("(called by connect_database)"),
+        finding
+            .target
+            .what
+            .ends_with("(called by connect_database)"),
         "{}",
-        story.target.what
+        finding.target.what
     );
     // The unnamed function does not become a culprit.
-    assert_eq!((story.culprit, story.confidence), (None, Confidence::None));
-    assert_eq!(story.chain[0].grade, Grade::C);
-    let count = story.group.as_ref().expect("a group").count;
+    assert_eq!(
+        (finding.culprit, finding.confidence),
+        (None, Confidence::None)
+    );
+    assert_eq!(finding.chain[0].grade, Grade::C);
+    let count = finding.group.as_ref().expect("a group").count;
     // For the other lookups, the next sample is no longer in the same request.
     assert!(count >= 1 && count <= slow("rbspy") as u64, "{count}");
-    let length = (story.target.end_ns - story.target.begin_ns) as f64 / 1e9;
+    let length = (finding.target.end_ns - finding.target.begin_ns) as f64 / 1e9;
     assert!((length - 5.0).abs() < 0.5, "{length}");
-    let caveats = story.caveats.join("\n");
+    let caveats = finding.caveats.join("\n");
     assert!(caveats.contains("one thread at a time"), "{caveats}");
 }
 
-/// stackprof takes no samples in calls that release the interpreter lock, so there is no finding.
+/// stackprof takes no samples in calls that release the interpreter lock, so there is no observation.
 #[test]
-fn what_a_profiler_missed_is_no_story() {
+fn what_a_profiler_missed_is_no_finding() {
     let imported = import_in_memory(&[fixture("slow/stackprof.dump")]).expect("a profile");
     let missed = imported
         .anomalies
         .iter()
         .find(|one| one.name == "SAMPLES_MISSED");
     assert!(missed.is_some_and(|one| one.count > 100), "{missed:?}");
-    let report = explained(&[fixture("slow/stackprof.dump")], &Question::default());
-    assert!(report.stories.is_empty(), "{:?}", report.stories);
+    let report = explained(&[fixture("slow/stackprof.dump")], &Query::default());
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
 }
 
 #[test]
-fn a_healthy_profile_has_no_story() {
+fn a_healthy_profile_has_no_finding() {
     for sources in [
         vec![fixture("fine/pyspy.chrometrace.gz")],
         vec![fixture("fine/pyspy.speedscope.gz")],
@@ -147,30 +153,30 @@ fn a_healthy_profile_has_no_story() {
         vec![fixture("fine/rbspy.raw.gz")],
         dumps("fine"),
     ] {
-        let report = explained(&sources, &Question::default());
+        let report = explained(&sources, &Query::default());
         assert!(
-            report.stories.is_empty(),
+            report.findings.is_empty(),
             "{sources:?} {:?}",
-            report.stories
+            report.findings
         );
     }
 }
 
-/// Idle workers wait for work all the time, which is no finding, however short the requested
+/// Idle workers wait for work all the time, which is no observation, however short the requested
 /// minimum is.
 #[test]
 fn threads_that_wait_for_work_are_no_story_when_waits_are_asked_for() {
-    let question = Question {
+    let query = Query {
         min: Some(100_000_000),
-        ..Question::default()
+        ..Query::default()
     };
-    let report = explained(&[fixture("slow/pyspy.chrometrace.gz")], &question);
-    assert!(!report.stories.is_empty());
-    for story in &report.stories {
+    let report = explained(&[fixture("slow/pyspy.chrometrace.gz")], &query);
+    assert!(!report.findings.is_empty());
+    for finding in &report.findings {
         assert_ne!(
-            story.parts[0].mechanism, "lock_program",
+            finding.parts[0].mechanism, "lock_program",
             "{}",
-            story.verdict
+            finding.verdict
         );
     }
 }
@@ -178,15 +184,15 @@ fn threads_that_wait_for_work_are_no_story_when_waits_are_asked_for() {
 #[test]
 fn a_call_can_be_asked_for_by_name() {
     let of = |call: &str| {
-        let question = Question {
+        let query = Query {
             calls: vec![call.to_owned()],
             min: Some(500_000_000),
-            ..Question::default()
+            ..Query::default()
         };
-        explained(&[fixture("slow/pyspy.chrometrace.gz")], &question)
+        explained(&[fixture("slow/pyspy.chrometrace.gz")], &query)
     };
-    assert_eq!(of("getaddrinfo").stories.len(), 1);
-    assert!(of("connect").stories.is_empty());
+    assert_eq!(of("getaddrinfo").findings.len(), 1);
+    assert!(of("connect").findings.is_empty());
 }
 
 /// A program that looks up a name repeatedly; the last query is lost.
@@ -228,32 +234,32 @@ fn a_lookup_of_the_kernels_events_is_a_story_though_its_call_waits_as_servers_do
     let source = folder.path().join("trace.txt");
     fs::write(&source, lost()).expect("room");
     let sources = [source];
-    let report = explained(&sources, &Question::default());
-    assert_eq!(report.stories.len(), 1, "{:?}", report.stories);
-    let story = &report.stories[0];
+    let report = explained(&sources, &Query::default());
+    assert_eq!(report.findings.len(), 1, "{:?}", report.findings);
+    let finding = &report.findings[0];
     assert!(
-        story
+        finding
             .verdict
             .starts_with("DNS lookup of db.example by client[10] took 5.01 s"),
         "{}",
-        story.verdict
+        finding.verdict
     );
     let id = format!("dns:{USUAL}");
-    assert_eq!(story.target.id.as_deref(), Some(id.as_str()));
-    let baseline = story.baseline.as_ref().expect("others");
+    assert_eq!(finding.target.id.as_deref(), Some(id.as_str()));
+    let baseline = finding.baseline.as_ref().expect("others");
     assert_eq!(baseline.count as usize, USUAL + 1);
-    let part = &story.parts[story.culprit.expect("a culprit")];
+    let part = &finding.parts[finding.culprit.expect("a culprit")];
     assert_eq!(part.mechanism, "dns_lookup");
     assert_eq!(part.culprit.name, "10.0.0.1:53");
-    let group = story.group.as_ref().expect("a group");
+    let group = finding.group.as_ref().expect("a group");
     assert_eq!((group.count, group.dur_ns_max), (1, 5_009_900_000));
     // The same lookup by id.
-    let question = Question {
+    let query = Query {
         operation: Some(("dns_lookup".into(), USUAL as i64)),
-        ..Question::default()
+        ..Query::default()
     };
-    let again = explained(&sources, &question);
-    assert_eq!(again.stories[0].verdict, story.verdict);
+    let again = explained(&sources, &query);
+    assert_eq!(again.findings[0].verdict, finding.verdict);
 }
 
 /// A program that queries a name server itself, thirty times with a reply after 2 ms and once
@@ -264,8 +270,8 @@ fn queries_of_own_resolver() -> String {
         let (s, ns) = (ns / 1_000_000_000, ns % 1_000_000_000);
         let _ = writeln!(text, "{s}.{ns:09} [0] (tid=7 pid=7 comm=shop) {event}");
     };
-    for question in 0..31_u64 {
-        let at = 1_000_000_000 + question * 10_000_000;
+    for query in 0..31_u64 {
+        let at = 1_000_000_000 + query * 10_000_000;
         line(at, "syscall_enter name=socket family=2 socket_type=2");
         line(at + 1_000, "syscall_exit name=socket ret=3");
         line(
@@ -275,13 +281,8 @@ fn queries_of_own_resolver() -> String {
         line(at + 3_000, "syscall_exit name=connect ret=0");
         line(at + 10_000, "syscall_enter name=write fd=3 count=29");
         line(at + 11_000, "syscall_exit name=write ret=29");
-        let end = at
-            + if question < 30 {
-                2_000_000
-            } else {
-                5_000_000_000
-            };
-        if question < 30 {
+        let end = at + if query < 30 { 2_000_000 } else { 5_000_000_000 };
+        if query < 30 {
             line(end, "syscall_enter name=read fd=3 count=512");
             line(end + 1_000, "syscall_exit name=read ret=45");
         }
@@ -296,10 +297,10 @@ fn a_question_without_an_answer_is_a_story_though_nobody_called_the_c_library() 
     let folder = tempfile::tempdir().expect("room");
     let source = folder.path().join("trace.txt");
     fs::write(&source, queries_of_own_resolver()).expect("room");
-    let report = explained(&[source], &Question::default());
-    let is_it = |story: &&whyslow_explain::Story| story.target.kind == "question";
-    let story = report.stories.iter().find(is_it).expect("a story");
-    let verdict = &story.verdict;
+    let report = explained(&[source], &Query::default());
+    let is_it = |finding: &&whyslow_explain::Finding| finding.target.kind == "query";
+    let finding = report.findings.iter().find(is_it).expect("a finding");
+    let verdict = &finding.verdict;
     assert!(
         verdict.starts_with("DNS query to name server 10.0.0.1:53 by shop[7] took 5.00 s"),
         "{verdict}"
@@ -308,6 +309,6 @@ fn a_question_without_an_answer_is_a_story_though_nobody_called_the_c_library() 
         verdict.ends_with("n = 31): the server did not reply"),
         "{verdict}"
     );
-    assert_eq!(story.confidence, Confidence::Medium);
-    assert_eq!(story.parts[0].culprit.name, "10.0.0.1:53");
+    assert_eq!(finding.confidence, Confidence::Medium);
+    assert_eq!(finding.parts[0].culprit.name, "10.0.0.1:53");
 }

@@ -1,6 +1,6 @@
 //! Requests of a broker that wait in its queue, and what its handlers did at that time.
 
-use whyslow_explain::{Confidence, Question, Report, Story, explain};
+use whyslow_explain::{Confidence, Finding, Query, Report, explain};
 use whyslow_model::Symbols;
 use whyslow_model::tables::{Collected, RequestPhaseRow, RequestRow};
 use whyslow_store::{MemoryTables, RecordingInfo};
@@ -159,7 +159,7 @@ fn log(rows: &mut Collected, symbols: &mut Symbols) {
     }
 }
 
-fn explained(trace: Option<String>, question: &Question) -> Report {
+fn explained(trace: Option<String>, query: &Query) -> Report {
     let (mut rows, mut symbols) = (Collected::default(), Symbols::new());
     let is_alone = trace.is_none();
     if let Some(trace) = trace {
@@ -179,18 +179,18 @@ fn explained(trace: Option<String>, question: &Question) -> Report {
         }
     }
     let tables = MemoryTables::new(&rows, &symbols, info);
-    explain(&tables, question, None).expect("an answer")
+    explain(&tables, query, None).expect("an answer")
 }
 
-fn one(trace: Option<String>) -> Story {
-    let question = Question {
+fn one(trace: Option<String>) -> Finding {
+    let query = Query {
         recording: "broker.wsl".into(),
         operation: Some(("request".into(), WAITED)),
-        ..Question::default()
+        ..Query::default()
     };
-    let mut report = explained(trace, &question);
-    assert_eq!(report.stories.len(), 1);
-    report.stories.remove(0)
+    let mut report = explained(trace, &query);
+    assert_eq!(report.findings.len(), 1);
+    report.findings.remove(0)
 }
 
 const SHORT: &str = "data-pl..dler-N";
@@ -202,8 +202,8 @@ fn a_wait_for_a_handler_is_put_down_to_what_all_handlers_waited_for() {
         "data-plane-kafk",
         "data-plane-kafka-request-handler-N",
     ] {
-        let story = one(Some(trace(Do::Read, name)));
-        let verdict = &story.verdict;
+        let finding = one(Some(trace(Do::Read, name)));
+        let verdict = &finding.verdict;
         assert!(verdict.contains("the 4 threads data-pl"), "{verdict}");
         assert!(verdict.contains("uninterruptible"), "{verdict}");
         assert!(
@@ -214,25 +214,25 @@ fn a_wait_for_a_handler_is_put_down_to_what_all_handlers_waited_for() {
             verdict.contains("a handler waited behind requests of data-pl"),
             "{verdict}"
         );
-        assert_eq!(story.confidence, Confidence::Medium, "{verdict}");
-        let part = &story.parts[story.culprit.expect("a culprit")];
+        assert_eq!(finding.confidence, Confidence::Medium, "{verdict}");
+        let part = &finding.parts[finding.culprit.expect("a culprit")];
         assert_eq!(part.mechanism, "block_queue");
         assert!(part.culprit.name.starts_with("data-pl"), "{part:?}");
         assert_eq!(
             part.object.as_ref().map(|one| one.name.as_str()),
             Some("8:16")
         );
-        let length = story.target.end_ns - story.target.begin_ns;
-        assert!(story.saved_at_most_ns * 10 > length * 9, "{verdict}");
-        let sum: i64 = story.parts.iter().map(|part| part.dur_ns).sum();
-        assert_eq!(sum, story.target.end_ns - story.target.begin_ns);
+        let length = finding.target.end_ns - finding.target.begin_ns;
+        assert!(finding.saved_at_most_ns * 10 > length * 9, "{verdict}");
+        let sum: i64 = finding.parts.iter().map(|part| part.dur_ns).sum();
+        assert_eq!(sum, finding.target.end_ns - finding.target.begin_ns);
     }
 }
 
 #[test]
 fn slow_requests_of_a_broker_are_told_by_one_that_waited_for_a_handler() {
-    let report = explained(Some(trace(Do::Read, SHORT)), &Question::default());
-    let verdict = &report.stories[0].verdict;
+    let report = explained(Some(trace(Do::Read, SHORT)), &Query::default());
+    let verdict = &report.findings[0].verdict;
     assert!(
         verdict.starts_with("5 of 85 requests were slow"),
         "{verdict}"
@@ -249,30 +249,30 @@ fn slow_requests_of_a_broker_are_told_by_one_that_waited_for_a_handler() {
 
 #[test]
 fn handlers_that_waited_for_requests_are_not_what_was_lacking() {
-    let story = one(Some(trace(Do::Nothing, SHORT)));
-    let verdict = &story.verdict;
+    let finding = one(Some(trace(Do::Nothing, SHORT)));
+    let verdict = &finding.verdict;
     assert!(
         verdict.contains("why none took the request is not known"),
         "{verdict}"
     );
-    assert_eq!(story.confidence, Confidence::None);
-    assert_eq!(story.culprit, None);
+    assert_eq!(finding.confidence, Confidence::None);
+    assert_eq!(finding.culprit, None);
 }
 
 #[test]
 fn without_a_recording_of_the_broker_it_is_said_what_to_record() {
-    let story = one(None);
-    assert!(story.verdict.contains("no recording of the server"));
-    assert_eq!(story.confidence, Confidence::None);
-    let says = story.caveats.iter().any(|one| {
+    let finding = one(None);
+    assert!(finding.verdict.contains("no recording of the server"));
+    assert_eq!(finding.confidence, Confidence::None);
+    let summary = finding.caveats.iter().any(|one| {
         one.contains(
             "activity of handlers unavailable: kernel events not recorded (run `whyslow record",
         )
     });
-    assert!(says, "{:?}", story.caveats);
+    assert!(summary, "{:?}", finding.caveats);
     let other = trace(Do::Read, "postgres");
-    let story = one(Some(other));
-    let says = story.caveats.iter();
-    let says = says.filter(|one| one.contains("handler threads not identified"));
-    assert_eq!(says.count(), 1, "{:?}", story.caveats);
+    let finding = one(Some(other));
+    let summary = finding.caveats.iter();
+    let summary = summary.filter(|one| one.contains("handler threads not identified"));
+    assert_eq!(summary.count(), 1, "{:?}", finding.caveats);
 }

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use whyslow_explain::{Question, Report, explain, requests_versus};
+use whyslow_explain::{Query, Report, explain, requests_versus};
 use whyslow_model::Symbols;
 use whyslow_model::tables::{Collected, RequestRow, RequestThreadRow};
 use whyslow_store::{MemoryTables, RecordingInfo};
@@ -124,44 +124,44 @@ fn tables(imported: &Imported) -> MemoryTables {
     MemoryTables::new(&imported.rows, &imported.symbols, info)
 }
 
-fn explained(imported: &Imported, question: &Question) -> Report {
-    explain(&tables(imported), question, None).expect("an answer")
+fn explained(imported: &Imported, query: &Query) -> Report {
+    explain(&tables(imported), query, None).expect("an answer")
 }
 
 #[test]
 fn what_slow_requests_do_and_others_do_not_is_named() {
     let imported = imported(900);
-    let report = explained(&imported, &Question::default());
-    let says = &report.patterns[0].says;
+    let report = explained(&imported, &Query::default());
+    let summary = &report.patterns[0].summary;
     assert!(
-        says.contains("file /srv/archive/old.db: 100 % of the slow requests, 0 %"),
-        "{says}"
+        summary.contains("file /srv/archive/old.db: 100 % of the slow requests, 0 %"),
+        "{summary}"
     );
-    let story = &report.stories[0];
+    let finding = &report.findings[0];
     assert!(
-        story.verdict.starts_with("40 of 400 requests were slow"),
+        finding.verdict.starts_with("40 of 400 requests were slow"),
         "{}",
-        story.verdict
+        finding.verdict
     );
-    assert_eq!(story.target.actor.tid, Some(11));
-    assert_eq!(story.group.as_ref().expect("a group").count, 40);
+    assert_eq!(finding.target.actor.tid, Some(11));
+    assert_eq!(finding.group.as_ref().expect("a group").count, 40);
 }
 
 #[test]
 fn one_request_is_told_by_the_thread_that_served_it() {
     let imported = imported(900);
-    let question = Question {
+    let query = Query {
         operation: Some(("request".into(), 17)),
-        ..Question::default()
+        ..Query::default()
     };
-    let story = &explained(&imported, &question).stories[0];
-    assert_eq!(story.target.id.as_deref(), Some("request:17"));
-    assert_eq!(story.target.actor.name, "worker");
-    let sum: i64 = story.parts.iter().map(|part| part.dur_ns).sum();
-    assert_eq!(sum, story.target.end_ns - story.target.begin_ns);
-    let unknown = Question {
+    let finding = &explained(&imported, &query).findings[0];
+    assert_eq!(finding.target.id.as_deref(), Some("request:17"));
+    assert_eq!(finding.target.actor.name, "worker");
+    let sum: i64 = finding.parts.iter().map(|part| part.dur_ns).sum();
+    assert_eq!(sum, finding.target.end_ns - finding.target.begin_ns);
+    let unknown = Query {
         operation: Some(("request".into(), 9999)),
-        ..Question::default()
+        ..Query::default()
     };
     assert!(explain(&tables(&imported), &unknown, None).is_err());
 }

@@ -1,6 +1,6 @@
-//! Stories from profiles alone: chains of lock holders, and overlapping sampling gaps.
+//! Findings from profiles alone: chains of lock holders, and overlapping sampling gaps.
 
-use whyslow_explain::{Confidence, Grade, Question, Report, explain};
+use whyslow_explain::{Confidence, Grade, Query, Report, explain};
 use whyslow_model::tables::{Collected, LockWaitRow, SampleGapRow, StackSampleRow};
 use whyslow_model::{Sym, Symbols};
 use whyslow_store::{MemoryTables, RecordingInfo};
@@ -113,18 +113,18 @@ impl Made {
         self.rows.stack_sample.push(row);
     }
 
-    fn explained(&self, question: Question) -> Report {
+    fn explained(&self, query: Query) -> Report {
         let info = RecordingInfo {
             end_ns: 2_000 * MS,
             ..RecordingInfo::default()
         };
         let tables = MemoryTables::new(&self.rows, &self.symbols, info);
-        explain(&tables, &question, None).expect("an explanation")
+        explain(&tables, &query, None).expect("an explanation")
     }
 }
 
 fn words(report: &Report) -> Vec<String> {
-    let hops = report.stories[0].chain.iter();
+    let hops = report.findings[0].chain.iter();
     let words = hops.map(|hop| format!("{} {} {:?}", hop.actor.name, hop.what, hop.grade));
     words.collect()
 }
@@ -154,7 +154,7 @@ fn chained() -> Made {
 
 #[test]
 fn a_chain_of_holders_leads_to_the_one_that_no_signal_reached_and_who_was_silent_with_it() {
-    let report = chained().explained(Question::default());
+    let report = chained().explained(Query::default());
     assert_eq!(
         words(&report),
         [
@@ -166,8 +166,8 @@ fn a_chain_of_holders_leads_to_the_one_that_no_signal_reached_and_who_was_silent
             "t4 had no samples at the same time C",
         ]
     );
-    let story = &report.stories[0];
-    let part = &story.parts[0];
+    let finding = &report.findings[0];
+    let part = &finding.parts[0];
     assert_eq!(
         (part.culprit.name.as_str(), part.culprit.tid),
         ("t3", Some(103))
@@ -176,37 +176,41 @@ fn a_chain_of_holders_leads_to_the_one_that_no_signal_reached_and_who_was_silent
         (part.mechanism.as_str(), part.root.as_str()),
         ("lock_program", "unseen_wait")
     );
-    assert_eq!((part.dur_ns, story.unexplained_ns), (580 * MS, 20 * MS));
+    assert_eq!((part.dur_ns, finding.unexplained_ns), (580 * MS, 20 * MS));
     assert_eq!(
-        (part.grade, story.confidence),
+        (part.grade, finding.confidence),
         (Grade::B, Confidence::Medium)
     );
-    assert!(story.verdict.contains("held up by t3"), "{}", story.verdict);
-    assert!(!story.missing.is_empty());
+    assert!(
+        finding.verdict.contains("held up by t3"),
+        "{}",
+        finding.verdict
+    );
+    assert!(!finding.missing.is_empty());
     // A profile never leads to kernel mechanisms.
-    for story in &report.stories {
-        let lengths: i64 = story.parts.iter().map(|part| part.dur_ns).sum();
-        assert_eq!(lengths, story.target.end_ns - story.target.begin_ns);
+    for finding in &report.findings {
+        let lengths: i64 = finding.parts.iter().map(|part| part.dur_ns).sum();
+        assert_eq!(lengths, finding.target.end_ns - finding.target.begin_ns);
         let of_kernel = |mechanism: &str| {
             mechanism.starts_with("lock_") && mechanism != "lock_program"
                 || mechanism.starts_with("block")
         };
-        assert!(story.parts.iter().all(|part| !of_kernel(&part.mechanism)));
-        assert!(story.chain.iter().all(|hop| !of_kernel(&hop.mechanism)));
+        assert!(finding.parts.iter().all(|part| !of_kernel(&part.mechanism)));
+        assert!(finding.chain.iter().all(|hop| !of_kernel(&hop.mechanism)));
     }
-    // Gaps in the chain have no story of their own; the other one has.
+    // Gaps in the chain have no finding of their own; the other one has.
     let own: Vec<&str> = report
-        .stories
+        .findings
         .iter()
-        .filter(|story| story.target.kind == "gap")
-        .map(|story| story.target.actor.name.as_str())
+        .filter(|finding| finding.target.kind == "gap")
+        .map(|finding| finding.target.actor.name.as_str())
         .collect();
     assert_eq!(own, ["t5"]);
 }
 
-/// Names, mechanisms and milliseconds of the culprits of the first story.
+/// Names, mechanisms and milliseconds of the culprits of the first finding.
 fn blamed(report: &Report) -> Vec<(&str, &str, i64)> {
-    let parts = report.stories[0].parts.iter();
+    let parts = report.findings[0].parts.iter();
     let blamed = parts.map(|part| {
         let (name, root) = (part.culprit.name.as_str(), part.root.as_str());
         (name, root, part.dur_ns / MS)
@@ -219,7 +223,7 @@ fn each_of_a_chain_answers_for_its_own_part_of_the_wait() {
     let mut made = Made::default();
     made.wait(1, (100, 1_100), "a.Log", Some((2, 1_000, "high", "a.b")));
     made.wait(2, (100, 700), "a.Index", Some((3, 600, "high", "c.d")));
-    let report = made.explained(Question::default());
+    let report = made.explained(Query::default());
     assert_eq!(
         blamed(&report),
         [("t3", "lock_program", 600), ("t2", "lock_program", 400)]
@@ -228,7 +232,7 @@ fn each_of_a_chain_answers_for_its_own_part_of_the_wait() {
     // The holder of the inner lock was in an uninterruptible wait for nearly all of that time.
     made.rows.lock_wait[1].holder_gap_id = Some(0);
     made.gap(3, (100, 650), "pread64", None);
-    let report = made.explained(Question::default());
+    let report = made.explained(Query::default());
     assert_eq!(
         blamed(&report),
         [
@@ -245,12 +249,12 @@ fn what_a_holder_did_for_a_moment_is_not_why_it_held_the_lock() {
     made.wait(1, (100, 1_100), "a.Log", Some((2, 1_000, "high", "a.b")));
     made.rows.lock_wait[0].holder_gap_id = Some(0);
     made.gap(2, (500, 560), "read", None);
-    let report = made.explained(Question::default());
+    let report = made.explained(Query::default());
     assert_eq!(blamed(&report), [("t2", "lock_program", 1_000)]);
 
     // The holder waited for another lock for most of the time.
     made.wait(2, (150, 1_100), "a.Index", Some((3, 950, "high", "c.d")));
-    let report = made.explained(Question::default());
+    let report = made.explained(Query::default());
     assert_eq!(
         blamed(&report),
         [("t3", "lock_program", 950), ("t2", "lock_program", 50)]
@@ -263,14 +267,18 @@ fn who_looked_from_outside_proves_a_time_without_samples_or_refutes_it() {
         let mut made = Made::default();
         made.gap(3, (120, 680), "__libc_pwrite64", None);
         made.wall_sample(3, (110, until), state, "rq_qos_wait");
-        let report = made.explained(Question::default());
-        let story = report
-            .stories
+        let report = made.explained(Query::default());
+        let finding = report
+            .findings
             .iter()
-            .find(|story| story.target.kind == "gap")
-            .expect("a story of the gap");
-        let object = story.parts[0].object.as_ref().expect("a call");
-        (story.parts[0].grade, story.confidence, object.name.clone())
+            .find(|finding| finding.target.kind == "gap")
+            .expect("a finding of the gap");
+        let object = finding.parts[0].object.as_ref().expect("a call");
+        (
+            finding.parts[0].grade,
+            finding.confidence,
+            object.name.clone(),
+        )
     };
     let seen = "__libc_pwrite64 (rq_qos_wait)".to_owned();
     assert_eq!(
@@ -293,21 +301,24 @@ fn who_looked_from_outside_proves_a_time_without_samples_or_refutes_it() {
 fn a_guess_coincided_and_no_holder_is_no_culprit() {
     let mut made = Made::default();
     made.wait(1, (100, 700), "a.Log", Some((2, 580, "low", "a.Log.put")));
-    let story = &made.explained(Question::default()).stories[0];
+    let finding = &made.explained(Query::default()).findings[0];
     assert_eq!(
-        (story.parts[0].grade, story.confidence),
+        (finding.parts[0].grade, finding.confidence),
         (Grade::C, Confidence::Low)
     );
     assert!(
-        story.verdict.contains("overlapped with"),
+        finding.verdict.contains("overlapped with"),
         "{}",
-        story.verdict
+        finding.verdict
     );
     let mut made = Made::default();
     made.wait(1, (100, 700), "a.Log", None);
-    let story = &made.explained(Question::default()).stories[0];
-    assert_eq!((story.culprit, story.confidence), (None, Confidence::None));
-    assert_eq!(story.unexplained_ns, 600 * MS);
+    let finding = &made.explained(Query::default()).findings[0];
+    assert_eq!(
+        (finding.culprit, finding.confidence),
+        (None, Confidence::None)
+    );
+    assert_eq!(finding.unexplained_ns, 600 * MS);
 }
 
 #[test]
@@ -325,8 +336,8 @@ fn holders_that_wait_for_each_other_are_a_deadlock() {
         "a.Index",
         Some((1, 1_700, "high", "a.Log.get")),
     );
-    let report = made.explained(Question::default());
-    let caveats = &report.stories[0].caveats;
+    let report = made.explained(Query::default());
+    let caveats = &report.findings[0].caveats;
     assert!(
         caveats.iter().any(|words| words.contains("deadlock")),
         "{caveats:?}"
@@ -336,18 +347,18 @@ fn holders_that_wait_for_each_other_are_a_deadlock() {
 #[test]
 fn one_wait_or_time_without_samples_can_be_asked_for() {
     let of = |table: &str, id| {
-        let question = Question {
+        let query = Query {
             operation: Some((table.to_owned(), id)),
-            ..Question::default()
+            ..Query::default()
         };
-        let mut report = chained().explained(question);
-        assert_eq!(report.stories.len(), 1);
-        report.stories.remove(0)
+        let mut report = chained().explained(query);
+        assert_eq!(report.findings.len(), 1);
+        report.findings.remove(0)
     };
-    let story = of("lock_wait", 1);
-    assert_eq!(story.target.id.as_deref(), Some("lock:1"));
-    assert_eq!(story.chain.len(), 4);
-    let story = of("sample_gap", 0);
-    assert_eq!(story.target.id.as_deref(), Some("gap:0"));
-    assert_eq!(story.chain.len(), 2);
+    let finding = of("lock_wait", 1);
+    assert_eq!(finding.target.id.as_deref(), Some("lock:1"));
+    assert_eq!(finding.chain.len(), 4);
+    let finding = of("sample_gap", 0);
+    assert_eq!(finding.target.id.as_deref(), Some("gap:0"));
+    assert_eq!(finding.chain.len(), 2);
 }

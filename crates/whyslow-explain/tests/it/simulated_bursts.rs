@@ -2,7 +2,7 @@
 //! requests.
 
 use whyslow_analysis::statistics::Dice;
-use whyslow_explain::{Finding, Question, explain};
+use whyslow_explain::{Observation, Query, explain};
 use whyslow_model::Symbols;
 use whyslow_model::tables::{Collected, RequestRow};
 use whyslow_store::{MemoryTables, RecordingInfo};
@@ -69,7 +69,7 @@ fn slow(made: &mut [Made], (begin, length): (f64, f64)) {
     }
 }
 
-fn found(made: &[Made], source: &'static str) -> Vec<Finding> {
+fn found(made: &[Made], source: &'static str) -> Vec<Observation> {
     let (mut rows, mut symbols) = (Collected::default(), Symbols::new());
     let mut made = made.to_vec();
     made.sort_by(|a, b| a.ts.total_cmp(&b.ts));
@@ -98,8 +98,8 @@ fn found(made: &[Made], source: &'static str) -> Vec<Finding> {
         ..RecordingInfo::default()
     };
     let tables = MemoryTables::new(&rows, &symbols, info);
-    let report = explain(&tables, &Question::default(), None).expect("an answer");
-    let all = report.findings.into_iter();
+    let report = explain(&tables, &Query::default(), None).expect("an answer");
+    let all = report.observations.into_iter();
     all.filter(|one| matches!(one.kind.as_str(), "request_flood" | "error_burst"))
         .collect()
 }
@@ -117,86 +117,90 @@ const CLIENT: &str = "10.0.0.37";
 
 #[test]
 fn of_steady_traffic_nothing_is_said() {
-    let findings = count("nothing", |dice| !found(&steady(dice), "nginx").is_empty());
-    assert_eq!(findings, 0);
-    let findings = count("three stalls", |dice| {
+    let observations = count("nothing", |dice| !found(&steady(dice), "nginx").is_empty());
+    assert_eq!(observations, 0);
+    let observations = count("three stalls", |dice| {
         let mut made = steady(dice);
         for _ in 0..3 {
             slow(&mut made, (SPAN * dice.unit(), 10.0 * S));
         }
         !found(&made, "nginx").is_empty()
     });
-    assert_eq!(findings, 0);
-    let findings = count("a flood without effect on others", |dice| {
+    assert_eq!(observations, 0);
+    let observations = count("a flood without effect on others", |dice| {
         let mut made = steady(dice);
         let begin = 350.0 * S * dice.unit();
         flood(&mut made, begin, 200, dice);
         !found(&made, "nginx").is_empty()
     });
-    assert_eq!(findings, 0);
+    assert_eq!(observations, 0);
 }
 
 #[test]
 fn a_client_whose_flood_others_feel_is_named_with_what_coincides() {
     for (source, lasts) in [("nginx", 20.0), ("nginx", 35.0), ("socket", 20.0)] {
         let what = format!("a flood of 20 s, others slow for {lasts} s, {source}");
-        let findings = count(&what, |dice| {
+        let observations = count(&what, |dice| {
             let mut made = steady(dice);
             let begin = 350.0 * S * dice.unit();
             flood(&mut made, begin, 200, dice);
             slow(&mut made, (begin, lasts * S));
             let all = found(&made, source);
             let [one] = all.as_slice() else { return false };
-            assert!(one.begin_ns <= begin as i64 + 2_000_000_000, "{}", one.says);
+            assert!(
+                one.begin_ns <= begin as i64 + 2_000_000_000,
+                "{}",
+                one.summary
+            );
             one.kind == "request_flood"
                 && one.culprit.name == CLIENT
                 && one
-                    .says
+                    .summary
                     .contains("The burst overlapped with slow requests of other clients")
-                && (source == "socket" || one.says.contains("of these /0"))
+                && (source == "socket" || one.summary.contains("of these /0"))
         });
-        assert!(findings >= 19, "{what}: {findings}");
+        assert!(observations >= 19, "{what}: {observations}");
     }
 }
 
 #[test]
 fn what_was_slow_at_another_time_does_not_coincide() {
-    let findings = count("a flood, and a stall before it", |dice| {
+    let observations = count("a flood, and a stall before it", |dice| {
         let mut made = steady(dice);
         let begin = 100.0 * S + 250.0 * S * dice.unit();
         flood(&mut made, begin, 200, dice);
         slow(&mut made, (begin - 60.0 * S, 20.0 * S));
         !found(&made, "nginx").is_empty()
     });
-    assert_eq!(findings, 0);
-    let findings = count("a flood in a stall that had started before", |dice| {
+    assert_eq!(observations, 0);
+    let observations = count("a flood in a stall that had started before", |dice| {
         let mut made = steady(dice);
         let begin = 100.0 * S + 250.0 * S * dice.unit();
         flood(&mut made, begin, 200, dice);
         slow(&mut made, (begin - 30.0 * S, 60.0 * S));
         let all = found(&made, "nginx");
         all.iter()
-            .any(|one| one.says.contains("The burst overlapped"))
+            .any(|one| one.summary.contains("The burst overlapped"))
     });
-    assert_eq!(findings, 0);
+    assert_eq!(observations, 0);
 }
 
 #[test]
 fn a_flood_that_fails_alone_is_told_with_others_that_were_not_slower() {
-    let findings = count("a flood that is refused", |dice| {
+    let observations = count("a flood that is refused", |dice| {
         let mut made = steady(dice);
         let begin = 350.0 * S * dice.unit();
         flood(&mut made, begin, 429, dice);
         let all = found(&made, "nginx");
         let [one] = all.as_slice() else { return false };
         one.culprit.name == CLIENT
-            && one.says.contains("got status 429")
+            && one.summary.contains("got status 429")
             && one
-                .says
+                .summary
                 .contains("Requests of other clients were not slower")
     });
-    assert!(findings >= 19, "{findings}");
-    let findings = count("a client with failing requests for a while", |dice| {
+    assert!(observations >= 19, "{observations}");
+    let observations = count("a client with failing requests for a while", |dice| {
         let mut made = steady(dice);
         let begin = 300.0 * S * dice.unit();
         for one in &mut made {
@@ -208,10 +212,10 @@ fn a_flood_that_fails_alone_is_told_with_others_that_were_not_slower() {
         let [one] = all.as_slice() else { return false };
         one.kind == "error_burst"
             && one.culprit.name == "10.0.0.2"
-            && one.says.contains("got status 403")
+            && one.summary.contains("got status 403")
             && one
-                .says
+                .summary
                 .contains("Requests of other clients were not slower")
     });
-    assert!(findings >= 19, "{findings}");
+    assert!(observations >= 19, "{observations}");
 }

@@ -3,7 +3,7 @@
 //! `docs/patterns.md` has the rates of more runs; `WHYSLOW_RUNS` multiplies their number.
 
 use whyslow_analysis::statistics::Dice;
-use whyslow_explain::{Other, Pattern, Question, explain};
+use whyslow_explain::{Other, Pattern, Query, explain};
 use whyslow_model::Symbols;
 use whyslow_model::tables::{Collected, RequestRow};
 use whyslow_store::{MemoryTables, RecordingInfo};
@@ -143,7 +143,7 @@ fn pattern(made: &[Made], before: Option<&[Made]>) -> Option<Pattern> {
         recording: "before",
         is_same: false,
     });
-    let report = explain(&tables(made), &Question::default(), other).expect("an answer");
+    let report = explain(&tables(made), &Query::default(), other).expect("an answer");
     report.patterns.into_iter().next()
 }
 
@@ -278,7 +278,7 @@ fn with_exempt(requests: usize, (exempt, jitter): (usize, f64), dice: &mut Dice)
     }
     let found = pattern(&made, None).expect("slow requests");
     let tests = found.tests.iter().filter(|(test, ..)| test == "T6");
-    tests.map(|(.., says)| says.clone()).collect()
+    tests.map(|(.., summary)| summary.clone()).collect()
 }
 
 #[test]
@@ -286,14 +286,14 @@ fn an_endpoint_is_called_exempt_with_enough_requests_and_else_told_how_many_are_
     for jitter in [0.0, 0.1, 0.35] {
         let what = format!("exempt with 100, {jitter} of these 18 times their usual");
         at_least(&what, 0.95, runs(10), |dice| {
-            let says = with_exempt(REQUESTS, (100, jitter), dice);
-            says.contains("GET /7: 0 of 100 slow (p ") && says.contains("), exempt")
+            let summary = with_exempt(REQUESTS, (100, jitter), dice);
+            summary.contains("GET /7: 0 of 100 slow (p ") && summary.contains("), exempt")
         });
     }
     at_least("not enough with 12", 1.0, runs(5), |dice| {
-        let says = with_exempt(REQUESTS, (12, 0.1), dice);
-        assert!(!says.contains("), exempt"), "{says}");
-        says.contains("GET /7: 0 of 12 slow") && says.contains("too few to call it exempt (")
+        let summary = with_exempt(REQUESTS, (12, 0.1), dice);
+        assert!(!summary.contains("), exempt"), "{summary}");
+        summary.contains("GET /7: 0 of 12 slow") && summary.contains("too few to call it exempt (")
     });
 }
 
@@ -301,7 +301,7 @@ fn depends(made: &[Made]) -> bool {
     let found = pattern(made, None);
     found.is_some_and(|found| {
         found
-            .says
+            .summary
             .contains("depends on concurrency, the slow share is")
     })
 }
@@ -335,8 +335,8 @@ fn the_slow_share_is_told_by_requests_in_flight() {
         }
     };
     let made = sweep(&[1, 4, 16, 32], 20, lookup, &mut Dice::new(7));
-    let report = explain(&tables(&made), &Question::default(), None).expect("an answer");
-    let verdict = &report.stories[0].verdict;
+    let report = explain(&tables(&made), &Query::default(), None).expect("an answer");
+    let verdict = &report.findings[0].verdict;
     assert!(verdict.contains("depends on concurrency"), "{verdict}");
     assert!(verdict.contains("32 in flight"), "{verdict}");
     assert!(

@@ -14,7 +14,7 @@ use whyslow_store::Tables;
 
 use crate::ExportError;
 use crate::profile::Place;
-use crate::stacks::{About, Callsites, Frame, FrameKind, Mark, Roots, StackQuestion, each_sum};
+use crate::stacks::{About, Callsites, Frame, FrameKind, Mark, Roots, StackQuery, each_sum};
 
 pub use leaves::compare;
 pub use tree::TreeLine;
@@ -66,12 +66,12 @@ impl FlameGraph {
     /// Merges the stacks of a query, and those of a baseline.
     pub fn of(
         tables: &dyn Tables,
-        question: &StackQuestion,
-        baseline: Option<&StackQuestion>,
+        query: &StackQuery,
+        baseline: Option<&StackQuery>,
     ) -> Result<Self, ExportError> {
         let callsites = Callsites::read(tables)?;
         let mut merged = Merged::new();
-        let about = merged.add(tables, question, Side::Here)?;
+        let about = merged.add(tables, query, Side::Here)?;
         if let Some(baseline) = baseline {
             merged.add(tables, baseline, Side::There)?;
         }
@@ -168,12 +168,12 @@ impl Merged {
     fn add(
         &mut self,
         tables: &dyn Tables,
-        question: &StackQuestion,
+        query: &StackQuery,
         side: Side,
     ) -> Result<About, ExportError> {
-        each_sum(tables, question, &mut |sample, count| {
+        each_sum(tables, query, &mut |sample, count| {
             let comm = sample.comm.unwrap_or("?");
-            let name = match question.roots {
+            let name = match query.roots {
                 Roots::Comm => self.names.place(comm),
                 Roots::Pool => self.names.place(&pool_of(comm)),
                 Roots::Nothing => self.names.place(""),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use whyslow_analysis::read::{Projection, in_order};
-use whyslow_analysis::{Filter, Kind, Question, Verb, each_row};
+use whyslow_analysis::{Filter, Kind, Query, Verb, each_row};
 use whyslow_model::row::Row as _;
 use whyslow_model::tables::WakeupRow;
 use whyslow_model::{Ns, Window};
@@ -111,15 +111,15 @@ pub(super) fn slices(
     filter: &Filter,
     writer: &mut Writer<'_>,
 ) -> Result<u64, ExportError> {
-    let question = Question {
+    let query = Query {
         window,
         filter: filter.clone(),
-        ..Question::new(Kind::Cpu, Verb::Log)
+        ..Query::new(Kind::Cpu, Verb::Log)
     };
     let mut cpus = Cpus::default();
     let mut count = 0;
     let mut failed = None;
-    each_row(tables, &question, &COLUMNS, &mut |row| {
+    each_row(tables, &query, &COLUMNS, &mut |row| {
         let [ts, dur, cpu, comm, _, tid, prio, end_state] = COLUMNS;
         let (Some(begin), Some(cpu)) = (row.int(ts), row.int(cpu)) else {
             return ControlFlow::Continue(());

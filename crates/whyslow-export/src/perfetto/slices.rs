@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use whyslow_analysis::read::{Projection, in_order};
-use whyslow_analysis::{Filter, Kind, LogRow, Question, Verb, each_row};
+use whyslow_analysis::{Filter, Kind, LogRow, Query, Verb, each_row};
 use whyslow_model::row::Row as _;
 use whyslow_model::tables::{CounterRow, LostEventsRow};
 use whyslow_model::{Ns, Window};
@@ -147,13 +147,13 @@ pub(super) fn each(
     columns: &[&'static str],
     write: &mut dyn FnMut(&LogRow<'_>) -> Result<(), ExportError>,
 ) -> Result<u64, ExportError> {
-    let question = Question {
+    let query = Query {
         window,
         filter: filter.clone(),
-        ..Question::new(kind, Verb::Log)
+        ..Query::new(kind, Verb::Log)
     };
     let (mut count, mut failed) = (0, None);
-    each_row(tables, &question, columns, &mut |row| match write(row) {
+    each_row(tables, &query, columns, &mut |row| match write(row) {
         Ok(()) => {
             count += 1;
             ControlFlow::Continue(())

@@ -48,7 +48,7 @@ const SECOND: Ns = 1_000_000_000;
 
 /// What to cut out.
 #[derive(Debug, Clone)]
-pub struct CutQuestion {
+pub struct CutQuery {
     /// The focus of the snapshot.
     pub focus: Window,
     /// Time before and after it to keep; by default the length of the window, and at least
@@ -58,7 +58,7 @@ pub struct CutQuestion {
     pub digest: String,
 }
 
-impl CutQuestion {
+impl CutQuery {
     /// The time range to keep, including its last nanosecond.
     fn kept(&self) -> Window {
         let around = self
@@ -74,13 +74,13 @@ impl CutQuestion {
 /// Writes the snapshot as a recording.
 pub fn cut(
     tables: &dyn Tables,
-    question: &CutQuestion,
+    query: &CutQuery,
     target: &Path,
     cancel: &AtomicBool,
 ) -> Result<RecordingInfo, StoreError> {
     let mut cutting = Cutting {
         tables,
-        kept: question.kept(),
+        kept: query.kept(),
         writer: RecordingWriter::create(target, Existing::Refuse)?,
         symbols: Symbols::new(),
         named: Named::default(),
@@ -98,12 +98,12 @@ pub fn cut(
     cutting.threads()?;
     cutting.processes()?;
     cutting.stacks()?;
-    let info = about(tables, question)?;
+    let info = about(tables, query)?;
     cutting.writer.finish(&cutting.symbols, info)
 }
 
-fn about(tables: &dyn Tables, question: &CutQuestion) -> Result<RecordingInfo, StoreError> {
-    let (info, kept) = (tables.info(), question.kept());
+fn about(tables: &dyn Tables, query: &CutQuery) -> Result<RecordingInfo, StoreError> {
+    let (info, kept) = (tables.info(), query.kept());
     let whole = info.whole();
     let counted = tables::ALL.iter().map(|table| {
         let rows = info.rows_of_whole(table.name);
@@ -115,11 +115,11 @@ fn about(tables: &dyn Tables, question: &CutQuestion) -> Result<RecordingInfo, S
         begin_ns: kept.begin.clamp(info.begin_ns, info.end_ns),
         end_ns: (kept.end - 1).clamp(info.begin_ns, info.end_ns),
         cut: Some(Cut {
-            digest: digest.unwrap_or_else(|| question.digest.clone()),
+            digest: digest.unwrap_or_else(|| query.digest.clone()),
             begin_ns: whole.begin,
             end_ns: whole.end,
-            focus_begin_ns: question.focus.begin,
-            focus_end_ns: question.focus.end,
+            focus_begin_ns: query.focus.begin,
+            focus_end_ns: query.focus.end,
             rows: counted.filter(|(_, rows)| *rows > 0).collect(),
             recorded_words: recorded_words(tables)?,
         }),

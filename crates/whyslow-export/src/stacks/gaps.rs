@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use whyslow_analysis::{Filter, Kind, LogRow, Question, Verb, each_row};
+use whyslow_analysis::{Filter, Kind, LogRow, Query, Verb, each_row};
 use whyslow_model::Ns;
 use whyslow_model::sort::IndexSort;
 use whyslow_store::Tables;
@@ -60,22 +60,22 @@ impl Counting<'_> {
         &self,
         tables: &dyn Tables,
     ) -> Result<(Stops, Vec<GapSample>), ExportError> {
-        let question = self.question;
+        let query = self.query;
         let has_gaps = tables.info().tables.get("sample_gap");
         let has_gaps = has_gaps.is_some_and(|table| table.rows > 0);
-        if !has_gaps || question.weight == Weight::Samples || !question.states.is_empty() {
+        if !has_gaps || query.weight == Weight::Samples || !query.states.is_empty() {
             return Ok((Stops::of(&[]), Vec::new()));
         }
         let mut gaps = self.gaps(tables, &self.log_query(Kind::Gaps, &[]))?;
         gaps.retain(|gap| gap.mark != Some(Mark::Stopped));
         // A stop has no thread and no stack, but it applies to all threads of its process.
-        let of_stops = Question {
-            window: question.window,
+        let of_stops = Query {
+            window: query.window,
             filter: Filter {
                 ops: vec![STOPPED.to_owned()],
                 ..Filter::default()
             },
-            ..Question::new(Kind::Gaps, Verb::Log)
+            ..Query::new(Kind::Gaps, Verb::Log)
         };
         let stops = self.gaps(tables, &of_stops)?.into_iter();
         let stops: Vec<_> = stops
@@ -85,7 +85,7 @@ impl Counting<'_> {
     }
 
     /// The gaps that count, in start order.
-    fn gaps(&self, tables: &dyn Tables, query: &Question) -> Result<Vec<GapSample>, ExportError> {
+    fn gaps(&self, tables: &dyn Tables, query: &Query) -> Result<Vec<GapSample>, ExportError> {
         let mut gaps = Vec::new();
         each_row(tables, query, &GAP_COLUMNS, &mut |row| {
             self.gap(row, &mut gaps);
@@ -103,7 +103,7 @@ impl Counting<'_> {
             STOPPED => Mark::Stopped,
             _ => Mark::NotSampled,
         };
-        if self.question.weight == Weight::OffCpu && mark != Mark::Blocked {
+        if self.query.weight == Weight::OffCpu && mark != Mark::Blocked {
             return;
         }
         let Some(ts) = row.int("ts_ns") else { return };
@@ -128,7 +128,7 @@ impl Counting<'_> {
             }
         };
         // Filters by stack and state were evaluated for the wait, not for the lead time.
-        let is_any = !self.question.filter.is_of_stacks() && self.question.weight == Weight::Time;
+        let is_any = !self.query.filter.is_of_stacks() && self.query.weight == Weight::Time;
         if lead > 0 && is_any {
             put((ts, lead), before, None);
         }

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
 
-use super::{Sample, StackQuestion, Weight};
+use super::{Sample, StackQuery, Weight};
 
 /// Lifetimes of threads, from their first to their last sample, compared with their reported time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -26,14 +26,14 @@ pub(super) struct LivesOf {
 }
 
 impl LivesOf {
-    pub(super) fn new(question: &StackQuestion) -> Self {
-        let filter = &question.filter;
+    pub(super) fn new(query: &StackQuery) -> Self {
+        let filter = &query.filter;
         let has_parts = filter.is_of_stacks()
             || filter.dur_min.is_some()
             || filter.dur_max.is_some()
-            || !question.states.is_empty();
+            || !query.states.is_empty();
         Self {
-            is_requested: question.weight == Weight::Time && !has_parts,
+            is_requested: query.weight == Weight::Time && !has_parts,
             threads: FxHashMap::default(),
         }
     }

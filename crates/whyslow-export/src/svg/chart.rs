@@ -14,7 +14,7 @@ use super::{CHARACTER, FOOT, ROW, SvgLook, THINNEST, TOP, WIDTH};
 use super::{cut, escaped, length, of_kind, write_foot, write_head};
 use crate::ExportError;
 use crate::profile::{Place, Thread, Threads};
-use crate::stacks::{About, Callsites, FrameKind, StackQuestion, each_sample};
+use crate::stacks::{About, Callsites, FrameKind, StackQuery, each_sample};
 
 /// Maximum number of boxes in a picture.
 const BOXES_MAX: usize = 60_000;
@@ -57,7 +57,7 @@ impl Chart {
     /// Reads the samples of a window and keeps the `threads_max` threads with the most time.
     pub fn of(
         tables: &dyn Tables,
-        question: &StackQuestion,
+        query: &StackQuery,
         threads_max: usize,
     ) -> Result<Self, ExportError> {
         let callsites = Callsites::read(tables)?;
@@ -65,11 +65,11 @@ impl Chart {
         let mut strips: Vec<Strip> = Vec::new();
         let mut stacks: FxHashMap<Place, Vec<usize>> = FxHashMap::default();
         let info = tables.info();
-        let whole = question
+        let whole = query
             .window
             .map_or(info.end_ns - info.begin_ns, |window| window.length());
         let apart = (whole as f64 * APART) as Ns;
-        let about = each_sample(tables, question, &mut |sample| {
+        let about = each_sample(tables, query, &mut |sample| {
             let place = sample.place();
             let stack = stacks
                 .entry(place)

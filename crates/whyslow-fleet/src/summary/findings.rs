@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use whyslow_analysis::{pattern_of, pool_of};
 use whyslow_explain::{
-    Confidence, Finding, Grade, Pattern, Question, Report, Story, Thing, explain, template_of,
+    Confidence, Finding, Grade, Observation, Pattern, Query, Report, Thing, explain, template_of,
 };
 use whyslow_model::sort::IndexSort;
 use whyslow_store::Tables;
@@ -17,18 +17,21 @@ pub(super) fn of(
     tables: &dyn Tables,
     facts: &RecordingFacts,
 ) -> Result<Vec<FindingRow>, SummaryError> {
-    let question = Question {
+    let query = Query {
         recording: facts.name.clone(),
-        ..Question::default()
+        ..Query::default()
     };
-    let report = explain(tables, &question, None)?;
-    let stories = report.stories.iter().map(|one| of_story(one, facts));
+    let report = explain(tables, &query, None)?;
     let findings = report.findings.iter().map(|one| of_finding(one, facts));
+    let observations = report
+        .observations
+        .iter()
+        .map(|one| of_observation(one, facts));
     let patterns = report
         .patterns
         .iter()
         .map(|one| of_pattern(one, &report, facts));
-    let mut rows: Vec<FindingRow> = stories.chain(findings).chain(patterns).collect();
+    let mut rows: Vec<FindingRow> = findings.chain(observations).chain(patterns).collect();
     for (nr, row) in rows.iter_mut().enumerate() {
         row.nr = nr as i32;
     }
@@ -36,23 +39,26 @@ pub(super) fn of(
     Ok(rows)
 }
 
-fn of_story(story: &Story, facts: &RecordingFacts) -> FindingRow {
-    let named = story.culprit.and_then(|part| story.parts.get(part));
+fn of_finding(finding: &Finding, facts: &RecordingFacts) -> FindingRow {
+    let named = finding.culprit.and_then(|part| finding.parts.get(part));
     // Without a culprit, the largest part at least shows the mechanism.
-    let part = named.or_else(|| story.parts.iter().max_by_key(|part| part.dur_ns));
-    let window = story.target.end_ns.saturating_sub(story.target.begin_ns);
+    let part = named.or_else(|| finding.parts.iter().max_by_key(|part| part.dur_ns));
+    let window = finding
+        .target
+        .end_ns
+        .saturating_sub(finding.target.begin_ns);
     // All time attributed to the culprit, as in the verdict; one part may be shorter.
-    let blamed = named.map(|part| part.dur_ns.max(story.saved_at_most_ns));
-    let missing: Vec<&str> = story
+    let blamed = named.map(|part| part.dur_ns.max(finding.saved_at_most_ns));
+    let missing: Vec<&str> = finding
         .missing
         .iter()
         .map(|one| one.events.as_str())
         .collect();
-    let others: u64 = story.also.iter().map(|also| also.count).sum();
-    let count = story.group.as_ref().map_or(1, |group| group.count.max(1));
+    let others: u64 = finding.also.iter().map(|also| also.count).sum();
+    let count = finding.group.as_ref().map_or(1, |group| group.count.max(1));
     FindingRow {
-        operation: operation(&story.target.what),
-        victim: Some(pool_of(&story.target.actor.name).into_owned())
+        operation: operation(&finding.target.what),
+        victim: Some(pool_of(&finding.target.actor.name).into_owned())
             .filter(|name| !name.is_empty()),
         mechanism: part.map_or_else(|| "unexplained".to_owned(), |part| part.mechanism.clone()),
         root: part.map(|part| part.root.clone()),
@@ -64,34 +70,34 @@ fn of_story(story: &Story, facts: &RecordingFacts) -> FindingRow {
         share: blamed.map(|ns| ns as f64 / window.max(1) as f64),
         count: count.saturating_add(others) as i64,
         grade: named.map(|part| grade(part.grade).to_owned()),
-        confidence: Some(confidence(story.confidence).to_owned()),
+        confidence: Some(confidence(finding.confidence).to_owned()),
         missing: Some(missing.join("; ")).filter(|text| !text.is_empty()),
-        id: story.target.id.clone(),
-        reproduce: Some(story.reproduce.clone()),
+        id: finding.target.id.clone(),
+        reproduce: Some(finding.reproduce.clone()),
         ..empty(
             facts,
-            (story.target.begin_ns, window),
-            ("story", &story.target.kind),
-            &story.verdict,
+            (finding.target.begin_ns, window),
+            ("finding", &finding.target.kind),
+            &finding.verdict,
         )
     }
 }
 
-fn of_finding(finding: &Finding, facts: &RecordingFacts) -> FindingRow {
-    let length = finding.end_ns.saturating_sub(finding.begin_ns);
+fn of_observation(observation: &Observation, facts: &RecordingFacts) -> FindingRow {
+    let length = observation.end_ns.saturating_sub(observation.begin_ns);
     FindingRow {
-        operation: finding.kind.clone(),
-        mechanism: finding.kind.clone(),
-        culprit_kind: Some(word(finding.culprit.kind)),
-        culprit: Some(pool_of(&finding.culprit.name).into_owned()),
-        object_kind: finding.object.as_ref().map(|thing| thing.kind.clone()),
-        object: finding.object.as_ref().map(object),
-        reproduce: finding.shown_by.clone(),
+        operation: observation.kind.clone(),
+        mechanism: observation.kind.clone(),
+        culprit_kind: Some(word(observation.culprit.kind)),
+        culprit: Some(pool_of(&observation.culprit.name).into_owned()),
+        object_kind: observation.object.as_ref().map(|thing| thing.kind.clone()),
+        object: observation.object.as_ref().map(object),
+        reproduce: observation.shown_by.clone(),
         ..empty(
             facts,
-            (finding.begin_ns, length),
-            ("finding", "window"),
-            &finding.says,
+            (observation.begin_ns, length),
+            ("observation", "window"),
+            &observation.summary,
         )
     }
 }
@@ -105,7 +111,7 @@ fn of_pattern(pattern: &Pattern, report: &Report, facts: &RecordingFacts) -> Fin
             facts,
             (report.begin_ns, length),
             ("pattern", "window"),
-            &pattern.says,
+            &pattern.summary,
         )
     }
 }

@@ -1,6 +1,6 @@
 //! The slowest operations of each kind and class.
 
-use whyslow_analysis::{Question, Verb, ask, rollup};
+use whyslow_analysis::{Query, Verb, evaluate, rollup};
 use whyslow_model::answer::{AnswerTable, Value};
 use whyslow_model::sort::IndexSort;
 use whyslow_store::Tables;
@@ -20,10 +20,10 @@ pub(super) fn of(
         if tables.info().rows_of_whole(kind.table) == 0 {
             continue;
         }
-        let mut question = Question::new(kind.kind, Verb::Top);
-        question.by = vec![kind.op.unwrap_or("none").to_owned()];
-        question.limit = Some(ROWS);
-        for table in &ask(tables, &question)?.tables {
+        let mut query = Query::new(kind.kind, Verb::Top);
+        query.by = vec![kind.op.unwrap_or("none").to_owned()];
+        query.limit = Some(ROWS);
+        for table in &evaluate(tables, &query)?.tables {
             found.extend(rows(table, &kind, facts));
         }
     }

@@ -13,7 +13,7 @@ lake_table! {
         ts: i64 [Time],
         /// Duration of what was slow.
         dur: i64 [Duration],
-        /// Kind of verdict: story (why something was slow), finding (a known problem), pattern (the
+        /// Kind of verdict: finding (why something was slow), finding (a known problem), pattern (the
         /// class of slowness).
         told_by: String,
         /// What was slow: operation, request, thread, window, device, lookup, …

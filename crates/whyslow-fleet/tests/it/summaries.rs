@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use whyslow_analysis::rollup::middle_of;
-use whyslow_analysis::{Kind, Question, Verb, ask};
+use whyslow_analysis::{Kind, Query, Verb, evaluate};
 use whyslow_fleet::Summary;
 use whyslow_fleet::tables::{HistogramRow, RollupRow};
 use whyslow_model::answer::{AnswerTable, Value};
@@ -13,10 +13,10 @@ use whyslow_store::Tables;
 use crate::it::made::{self, Made, facts, usual};
 
 fn answer(tables: &dyn Tables, kind: Kind, by: &str) -> AnswerTable {
-    let mut question = Question::new(kind, Verb::Stats);
-    question.by = vec![by.to_owned()];
-    question.limit = Some(0);
-    ask(tables, &question)
+    let mut query = Query::new(kind, Verb::Stats);
+    query.by = vec![by.to_owned()];
+    query.limit = Some(0);
+    evaluate(tables, &query)
         .expect("should succeed")
         .tables
         .remove(0)

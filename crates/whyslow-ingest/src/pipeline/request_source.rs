@@ -16,7 +16,7 @@ use whyslow_model::stat;
 
 use super::account::{Account, LogEntry};
 use super::{ImportError, written};
-use crate::importers::requests::{self, Asked, Form, Request, RequestReader, RequestsError};
+use crate::importers::requests::{self, Form, ReadOptions, Request, RequestReader, RequestsError};
 use crate::limits;
 
 /// Receives a request, the bytes read so far, and the total.
@@ -74,11 +74,11 @@ impl RequestQueue {
         path: &Path,
         (shift, format): (Ns, Option<&str>),
     ) -> Result<(), ImportError> {
-        let asked = Asked {
+        let options = ReadOptions {
             written: written(path),
             format,
         };
-        let reader = requests::open(form, path, asked).map_err(|error| match error {
+        let reader = requests::open(form, path, options).map_err(|error| match error {
             RequestsError::Io(source) => ImportError::Read {
                 path: path.to_owned(),
                 source,

@@ -108,9 +108,10 @@ impl<'o, S: RowSink> Session<'o, S> {
 
     pub(super) fn name_sources(&mut self, kinds: &[SourceKind]) {
         let is_requests = |kind: &SourceKind| matches!(kind, SourceKind::Requests(_));
-        let tells_both = |kind: &SourceKind| matches!(kind, SourceKind::Requests(form) if form.tells_both_sides());
+        let has_both =
+            |kind: &SourceKind| matches!(kind, SourceKind::Requests(form) if form.has_both_sides());
         let request_sources = kinds.iter().filter(|kind| is_requests(kind)).count();
-        let has_traces = request_sources > 1 || kinds.iter().any(tells_both);
+        let has_traces = request_sources > 1 || kinds.iter().any(has_both);
         self.trackers.expect_requests(
             request_sources > 0 && request_sources < kinds.len(),
             has_traces,

@@ -116,7 +116,7 @@ fn account_clocks<S: RowSink>(window: &Window, shift_ns: Ns, session: &mut Sessi
         });
     }
     account.add_anomaly(&stat::CLOCK_STEPPED, set, &sets);
-    account.add_anomaly(&stat::MACHINE_SLEPT, slept, &sleeps);
+    account.add_anomaly(&stat::MACHINE_SUSPENDED, slept, &sleeps);
 }
 
 /// Reports records that were dropped on purpose.

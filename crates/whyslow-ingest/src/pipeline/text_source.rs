@@ -232,7 +232,7 @@ impl TextQueue {
         let mut text = Text::new((log.tool, source), log.text, shift_ns);
         text.record_bad(&stat::SNOOP_LINE_BAD, log.bad_count, log.bad);
         text.remarks = vec![
-            (&stat::SNOOP_TALK, log.talk),
+            (&stat::SNOOP_STATUS_LINE, log.talk),
             (&stat::SNOOP_NO_THREADS, log.no_thread),
             (&stat::SNOOP_NO_TIMES, log.untimed),
             (&stat::SNOOP_CLOCK_GUESSED, log.zones),

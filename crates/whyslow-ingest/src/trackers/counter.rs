@@ -1,6 +1,6 @@
 //! Counters, with the processes they belong to.
 
-use whyslow_model::event::{StateCounters, ToldCounters};
+use whyslow_model::event::{ReportedCounters, StateCounters};
 use whyslow_model::tables::{CounterRow, EmitAll};
 
 use super::identity::{Here, Output};
@@ -46,7 +46,7 @@ impl CounterTracker {
     /// Values reported by other tools keep their names.
     pub(super) fn reported<S: EmitAll>(
         &mut self,
-        counters: &ToldCounters<'_>,
+        counters: &ReportedCounters<'_>,
         (here, processes): (&Here, &Processes),
         out: &mut Output<'_, S>,
     ) {

@@ -565,7 +565,7 @@ impl Topics {
                 let processes = &self.processes;
                 self.counter.event(counters, (here, processes), out);
             }
-            Body::ToldCounters(ref counters) => {
+            Body::ReportedCounters(ref counters) => {
                 let processes = &self.processes;
                 self.counter.reported(counters, (here, processes), out);
             }

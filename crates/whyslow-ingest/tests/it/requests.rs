@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use whyslow_ingest::importers::markers;
 use whyslow_ingest::importers::requests::{
-    Asked, Form, Outcome, Request, form_of, read_bytes, summary_of,
+    Form, Outcome, ReadOptions, Request, form_of, read_bytes, summary_of,
 };
 use whyslow_ingest::importers::streamed::Summary;
 use whyslow_ingest::{InMemory, import_in_memory};
@@ -19,7 +19,7 @@ fn path(name: &str) -> PathBuf {
 fn read_as(name: &str, form: Form, format: Option<&str>) -> (Vec<Request>, Summary) {
     let bytes = fs::read(path(name)).expect("a fixture");
     let written = Some(1_795_697_900_000_000_000);
-    read_bytes(form, &bytes, Asked { written, format }).expect("it can be read")
+    read_bytes(form, &bytes, ReadOptions { written, format }).expect("it can be read")
 }
 
 fn read(name: &str) -> (Vec<Request>, Summary) {
@@ -77,7 +77,7 @@ fn formats_of_nginx_tell_the_same_requests() {
         .collect();
     assert_eq!(rows(&combined), without);
     assert_eq!(count(&lacks, "REQUEST_NO_DURATION"), 8);
-    assert_eq!(count(&lacks, "REQUEST_NOT_ASKED"), 1);
+    assert_eq!(count(&lacks, "REQUEST_NOT_HTTP"), 1);
 }
 
 #[test]
@@ -491,7 +491,7 @@ fn other_documents_are_not_taken_for_requests() {
 
 #[test]
 fn what_is_wrong_is_told_with_its_place() {
-    let read = |form: Form, bytes: &str| read_bytes(form, bytes.as_bytes(), Asked::default());
+    let read = |form: Form, bytes: &str| read_bytes(form, bytes.as_bytes(), ReadOptions::default());
     let what = |form: Form, bytes: &str| {
         let (_, summary) = read(form, bytes).expect("a container");
         let mut notes = summary.notes.into_iter();

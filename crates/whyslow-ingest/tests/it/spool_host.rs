@@ -150,7 +150,7 @@ fn a_calendar_that_is_set_is_told_and_lengths_stay_true() {
         Some((1, "set by +3600.000 s".into()))
     );
     assert_eq!(
-        count("MACHINE_SLEPT"),
+        count("MACHINE_SUSPENDED"),
         Some((1, "suspended for 60.000 s".into()))
     );
     let clocks = imported.rows.clock_snapshot.iter();

@@ -10,8 +10,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use whyslow_load::{
-    Asked, Connections, Ended, Http, Limits, LoadError, Model, Plan, Progress, Redirects, Row, Run,
-    Sink, Trace, Trust,
+    Connections, Ended, Http, Limits, LoadError, Model, Plan, Progress, Redirects, RequestTemplate,
+    Row, Run, Sink, Trace, Trust,
 };
 
 /// Collects all results.
@@ -31,11 +31,11 @@ impl Sink for Collected {
 
 /// One worker that requests each URL once.
 fn plan(urls: &[&str]) -> Plan {
-    let template = Asked::new(None, &[], None).expect("GET");
+    let template = RequestTemplate::new(None, &[], None).expect("GET");
     let targets = urls.iter().map(|url| template.target(url, 1).expect(url));
     Plan {
         targets: targets.collect(),
-        asked: template,
+        template,
         model: closed(urls.len() as u64),
         workers: vec![1],
         threads: 2,

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use whyslow_load::{Asked, Connections, Limits, Model, Outcome, Reason, Redirects, Trace};
+use whyslow_load::{
+    Connections, Limits, Model, Outcome, Reason, Redirects, RequestTemplate, Trace,
+};
 
 use crate::it::server::Server;
 use crate::it::{closed, load, plan};
@@ -40,8 +42,8 @@ fn a_body_arrives_whatever_its_size() {
         let server = Server::start();
         let text = "x".repeat(bytes);
         let mut plan = plan(&[]);
-        plan.asked = Asked::new(None, &[], Some(text.clone().into())).expect("POST");
-        let target = plan.asked.target(&server.url("/ok"), 1);
+        plan.template = RequestTemplate::new(None, &[], Some(text.clone().into())).expect("POST");
+        let target = plan.template.target(&server.url("/ok"), 1);
         plan.targets.push(target.expect("an address"));
         plan.model = closed(2);
         let (rows, _) = load(plan);
@@ -122,7 +124,7 @@ fn weights_are_kept_and_traces_are_sent() {
     let server = Server::start();
     let mut plan = plan(&[]);
     for (path, weight) in [("/a", 3), ("/b", 1)] {
-        let target = plan.asked.target(&server.url(path), weight);
+        let target = plan.template.target(&server.url(path), weight);
         plan.targets.push(target.expect("an address"));
     }
     plan.model = closed(400);

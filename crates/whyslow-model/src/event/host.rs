@@ -1,7 +1,7 @@
 //! Contents of snapshots: the machine and its processes.
 
 use crate::Ns;
-use crate::counter::{ToldValues, Values};
+use crate::counter::{ReportedValues, Values};
 
 /// Properties of a process. `None` means unchanged or unknown.
 #[derive(Debug, Clone, Copy, Default)]
@@ -96,7 +96,7 @@ pub struct StateCounters<'a> {
 
 /// Counters reported by another tool: of a process, of a part of the machine, or of all of it.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct ToldCounters<'a> {
+pub struct ReportedCounters<'a> {
     /// Tool, such as `iostat`.
     pub told_by: &'a str,
     /// Process of the counters.
@@ -106,5 +106,5 @@ pub struct ToldCounters<'a> {
     /// Interval before the event that means and sums refer to.
     pub interval: Option<Ns>,
     /// Values.
-    pub values: ToldValues<'a>,
+    pub values: ReportedValues<'a>,
 }

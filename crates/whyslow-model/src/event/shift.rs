@@ -102,7 +102,7 @@ impl Body<'_> {
             | Self::StateMount(_)
             | Self::StateResolverFile(_)
             | Self::StateCounters(_)
-            | Self::ToldCounters(_)
+            | Self::ReportedCounters(_)
             | Self::StateNetInterface { .. }
             | Self::StateIrq { .. }
             | Self::StateEnd

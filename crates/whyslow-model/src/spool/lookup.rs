@@ -45,7 +45,7 @@ impl<'b> LookupRecord<'b> {
                 1 => Some(Outcome::Eai(ret)),
                 2 => Some(Outcome::HErrno(ret)),
                 3 => Some(Outcome::Errno(ret)),
-                4 => Some(Outcome::Untold),
+                4 => Some(Outcome::Unreported),
                 _ => None,
             },
             address: match family {

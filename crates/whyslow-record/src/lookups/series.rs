@@ -64,7 +64,7 @@ fn word(place: usize) -> String {
         0..=12 => Outcome::Eai(-number),
         13..=18 => Outcome::HErrno(number - 14),
         19..=23 => Outcome::Errno(ERRNOS[place - 19]),
-        24 => Outcome::Untold,
+        24 => Outcome::Unreported,
         _ => return "other".to_owned(),
     };
     outcome.name().into_owned()

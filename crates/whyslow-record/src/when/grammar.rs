@@ -69,7 +69,7 @@ impl Term {
     }
 
     /// Whether this machine reports it.
-    pub fn is_told(&self) -> bool {
+    pub fn is_reported(&self) -> bool {
         match self.what {
             What::Pressure { resource, .. } => {
                 pressure::read(Path::new(pressure::FOLDER), resource).is_some()

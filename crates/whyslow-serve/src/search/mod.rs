@@ -93,8 +93,8 @@ pub(crate) async fn search(
     let explanation = shared.memo.get(&shared.memo.key(&current.identity(), &[]));
     let found = shared.queue.run(move |gauge| {
         let needle = Needle::new(&text, hits_max);
-        let stories = explanation.as_deref().map_or(&[][..], Vec::as_slice);
-        find(&current, gauge, &needle, stories)
+        let findings = explanation.as_deref().map_or(&[][..], Vec::as_slice);
+        find(&current, gauge, &needle, findings)
     });
     let Found { hits, is_cut } = found.await?;
     reply::json_document(&json!({"hits": hits, "cut": is_cut}))
@@ -104,12 +104,12 @@ fn find(
     current: &Arc<OpenRecording>,
     gauge: &Gauge,
     needle: &Needle,
-    stories: &[u8],
+    findings: &[u8],
 ) -> Result<Found, Refusal> {
     let tables = Limited::new(&*current.opened.tables, gauge);
     let tables: &dyn Tables = &tables;
     let mut found = Found::default();
-    found.add(things::stories(stories, needle), needle.hits_max);
+    found.add(things::findings(findings, needle), needle.hits_max);
     let (processes, threads) = things::tasks(tables, needle)?;
     found.add(processes, needle.hits_max);
     found.add(threads, needle.hits_max);

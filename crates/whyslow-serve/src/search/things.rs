@@ -1,4 +1,4 @@
-//! Names in small tables: threads, processes, devices, functions, findings.
+//! Names in small tables: threads, processes, devices, functions, observations.
 
 use std::collections::HashMap;
 
@@ -191,15 +191,15 @@ pub(super) fn functions(tables: &dyn Tables, needle: &Needle) -> Result<Vec<Hit>
 }
 
 /// Findings of a cached explanation.
-pub(super) fn stories(report: &[u8], needle: &Needle) -> Vec<Hit> {
+pub(super) fn findings(report: &[u8], needle: &Needle) -> Vec<Hit> {
     let report: Value = serde_json::from_slice(report).unwrap_or_default();
-    let stories = report["stories"].as_array().into_iter().flatten();
-    let found = stories.filter_map(|story| {
-        let verdict = story["verdict"].as_str()?;
-        let target = &story["target"];
+    let findings = report["findings"].as_array().into_iter().flatten();
+    let found = findings.filter_map(|finding| {
+        let verdict = finding["verdict"].as_str()?;
+        let target = &finding["target"];
         let tid = &target["actor"]["tid"];
         needle.is_in(verdict).then(|| Hit {
-            kind: "story",
+            kind: "finding",
             text: verdict.to_owned(),
             detail: target["id"].as_str().map(str::to_owned),
             count: None,
@@ -220,19 +220,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stories_are_found_by_what_they_say() {
-        let report = json!({"stories": [
+    fn findings_are_found_by_what_they_say() {
+        let report = json!({"findings": [
             {"verdict": "open by Apache2 was slow", "target": {
                 "id": "op:17", "begin_ns": 5, "end_ns": 9, "actor": {"tid": 20}}},
             {"verdict": "something else", "target": {}},
         ]});
-        let hits = stories(report.to_string().as_bytes(), &Needle::new("apache", 9));
+        let hits = findings(report.to_string().as_bytes(), &Needle::new("apache", 9));
         let hits = serde_json::to_value(&hits).expect("JSON");
         assert_eq!(
             hits,
-            json!([{"kind": "story", "text": "open by Apache2 was slow", "detail": "op:17",
+            json!([{"kind": "finding", "text": "open by Apache2 was slow", "detail": "op:17",
                 "count": null, "begin_ns": 5, "end_ns": 9, "filter": {"tid": 20}}])
         );
-        assert!(stories(b"", &Needle::new("a", 9)).is_empty());
+        assert!(findings(b"", &Needle::new("a", 9)).is_empty());
     }
 }

@@ -35,7 +35,7 @@ struct PackageError {
 }
 
 /// The answer, as an Arrow stream.
-pub fn ask(request: &Request, cancel: &AtomicBool) -> Result<Vec<u8>, Failure> {
+pub fn evaluate(request: &Request, cancel: &AtomicBool) -> Result<Vec<u8>, Failure> {
     let python = std::env::var_os("WHYSLOW_PYTHON").filter(|path| !path.is_empty());
     let python = python.map_or_else(|| PathBuf::from("python3"), PathBuf::from);
     let missing = |error: &dyn std::error::Error| {

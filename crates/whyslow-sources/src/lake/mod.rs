@@ -3,14 +3,14 @@
 
 mod cell_text;
 mod child;
-mod questions;
+mod queries;
 mod received;
 mod request;
 mod worker;
 mod worker_main;
 
-pub use child::ask;
-pub use questions::{Parameter, QUESTIONS, TextQuestion};
+pub use child::evaluate;
+pub use queries::{Parameter, QUERIES, TextQuery};
 pub use received::answer;
 pub use request::Request;
 pub use worker::{LakeWorker, QueryFailure};

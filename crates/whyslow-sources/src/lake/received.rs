@@ -21,7 +21,7 @@ const KEY: &str = "whyslow";
 #[derive(Debug, Default, Deserialize)]
 struct About {
     #[serde(default)]
-    question: String,
+    query: String,
     #[serde(default)]
     title: String,
     #[serde(default)]
@@ -70,10 +70,10 @@ pub fn answer(stream: &[u8]) -> Result<Answer, Failure> {
             .priority(priority)
             .long(measure == Measure::Text && place > 0)
     });
-    let name = if about.question.is_empty() {
+    let name = if about.query.is_empty() {
         "rows"
     } else {
-        &about.question
+        &about.query
     };
     let mut table = AnswerTable::new(name, &about.title, columns.collect());
     for batch in reader {
@@ -99,7 +99,7 @@ pub fn answer(stream: &[u8]) -> Result<Answer, Failure> {
         count: Some(lost.events).filter(|events| *events > 0),
     };
     Ok(Answer {
-        question: format!("fleet {name}"),
+        query: format!("fleet {name}"),
         losses: lost.flatten().map(loss).into_iter().collect(),
         tables: vec![table],
         caveats: about.caveats,
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn cells_measures_and_caveats_are_those_that_were_sent() {
-        let about = r#"{"question": "deviations", "title": "hosts", "caveats": ["two hosts were not judged"],
+        let about = r#"{"query": "deviations", "title": "hosts", "caveats": ["two hosts were not judged"],
             "facts": {"bytes_read": 7, "engine": "duckdb", "lost": {"events": 0, "begin_ns": 1, "end_ns": 2}}, "columns": {"host": "Text", "value_ns": "Duration"}}"#;
         let fields = vec![
             Field::new("host", DataType::Utf8, true),
@@ -243,7 +243,7 @@ mod tests {
         writer.finish().unwrap();
         drop(writer);
         let answer = answer(&stream).unwrap();
-        assert_eq!(answer.question, "fleet deviations");
+        assert_eq!(answer.query, "fleet deviations");
         assert_eq!(answer.caveats, ["two hosts were not judged"]);
         let table = &answer.tables[0];
         assert_eq!(table.rows.len(), 4);

@@ -10,7 +10,7 @@ pub struct Request {
     pub lake: String,
     /// A query of `sql/fleet/`, or …
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub question: Option<String>,
+    pub query: Option<String>,
     /// … a SQL statement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sql: Option<String>,

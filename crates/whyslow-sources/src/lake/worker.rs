@@ -58,7 +58,7 @@ impl From<Failure> for QueryFailure {
 #[derive(Debug)]
 pub struct LakeWorker {
     process: Child,
-    questions: ChildStdin,
+    queries: ChildStdin,
     answers: BufReader<ChildStdout>,
 }
 
@@ -74,12 +74,12 @@ impl LakeWorker {
             .stdout(Stdio::piped())
             .spawn()
             .map_err(|error| failed(&error))?;
-        let (Some(questions), Some(answers)) = (process.stdin.take(), process.stdout.take()) else {
+        let (Some(queries), Some(answers)) = (process.stdin.take(), process.stdout.take()) else {
             return Err(failed(&std::io::Error::other("missing pipes")));
         };
         Ok(Self {
             process,
-            questions,
+            queries,
             answers: BufReader::new(answers),
         })
     }
@@ -94,9 +94,9 @@ impl LakeWorker {
         };
         let mut line = serde_json::to_vec(&request_line).unwrap_or_default();
         line.push(b'\n');
-        self.questions
+        self.queries
             .write_all(&line)
-            .and_then(|()| self.questions.flush())
+            .and_then(|()| self.queries.flush())
             .map_err(|error| gone(&error))?;
         let mut head = String::new();
         self.answers

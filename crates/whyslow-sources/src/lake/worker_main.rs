@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use whyslow_base::failure::Failure;
 
-use super::child::ask;
+use super::child::evaluate;
 use super::request::Request;
 use super::worker::{BYTES_MAX, Head, QueryFailure, WorkerRequest};
 
@@ -87,7 +87,7 @@ fn within(request: &Request, time: Duration) -> Result<Vec<u8>, QueryFailure> {
             }
         })
     };
-    let answer = ask(request, &stop);
+    let answer = evaluate(request, &stop);
     is_done.store(true, Ordering::Relaxed);
     let _ = watch.join();
     if answer.is_err() && stop.load(Ordering::Relaxed) {

@@ -210,7 +210,7 @@ impl<'p> Printer<'p> {
             .map(|(row, _)| row)
             .collect();
         let answer = Answer {
-            question: "block outliers".to_owned(),
+            query: "block outliers".to_owned(),
             window: Some((period.begin, period.end)),
             tables: vec![table],
             caveats: caveats(period),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use whyslow_base::args::TalkArgs;
 use whyslow_base::failure::Failure;
-use whyslow_base::progress::Teller;
+use whyslow_base::progress::ProgressReporter;
 use whyslow_base::time::{Calendar, OperationRef, WindowText, Zone};
 use whyslow_base::{interrupt, talk};
 use whyslow_ingest::{ImportOptions, cache};
@@ -258,10 +258,10 @@ fn import_into_cache(trace: &Path, args: &TalkArgs) -> Result<PathBuf, Failure> 
         cancel: interrupt::flag()?,
         ..ImportOptions::new("")
     };
-    let mut teller = Teller::new(args);
+    let mut progress = ProgressReporter::new(args);
     let sources = [trace.to_path_buf()];
-    let result = cache::open(&folder, &sources, &options, &mut |at| teller.tell(at));
-    teller.end();
+    let result = cache::open(&folder, &sources, &options, &mut |at| progress.show(at));
+    progress.end();
     let cached = result?;
     if let Some(report) = &cached.report
         && !args.quiet

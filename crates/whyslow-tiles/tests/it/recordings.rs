@@ -4,7 +4,7 @@
 
 use std::sync::OnceLock;
 
-use whyslow_analysis::{Kind, Question, Verb, ask};
+use whyslow_analysis::{Kind, Query, Verb, evaluate};
 use whyslow_model::Window;
 use whyslow_model::answer::{AnswerTable, Value};
 use whyslow_store::Tables;
@@ -36,17 +36,17 @@ fn incident() -> &'static Incident {
     })
 }
 
-fn answer(question: &Question) -> Vec<AnswerTable> {
-    ask(&incident().made.recording, question)
+fn answer(query: &Query) -> Vec<AnswerTable> {
+    evaluate(&incident().made.recording, query)
         .expect("an answer")
         .tables
 }
 
-fn all(kind: Kind, verb: Verb, by: &[&str]) -> Question {
-    Question {
+fn all(kind: Kind, verb: Verb, by: &[&str]) -> Query {
+    Query {
         by: by.iter().map(ToString::to_string).collect(),
         limit: Some(0),
-        ..Question::new(kind, verb)
+        ..Query::new(kind, verb)
     }
 }
 
@@ -185,12 +185,12 @@ fn every_call_and_request_is_in_a_heat_map() {
                 .expect("stored");
             assert!(heat.columns <= columns + 1, "{columns}: {}", heat.columns);
             let end = heat.begin_ns + heat.columns as i64 * heat.width_ns;
-            let question = Question {
+            let query = Query {
                 window: Some(Window::new(heat.begin_ns, end)),
                 interval: Some(heat.width_ns),
                 ..all(kind, Verb::Heat, &by)
             };
-            let table = &ask(recording, &question).expect("an answer").tables[0];
+            let table = &evaluate(recording, &query).expect("an answer").tables[0];
             let mut expected: Vec<String> = Vec::new();
             for row in &table.rows {
                 expected.push(format!("{row:?}"));
@@ -268,7 +268,7 @@ fn lines_add_up_to_what_was_recorded() {
         check("cpu", time(track("cpus"), &[0, 1, 2]));
         check("blocked", time(track("states"), &[2]));
         check("calls", rows("syscall") * 1e9);
-        let devices = &answer(&Question::new(Kind::Block, Verb::Usage))[0];
+        let devices = &answer(&Query::new(Kind::Block, Verb::Usage))[0];
         let bytes = numbers(devices, "read_bytes").iter().sum::<i64>()
             + numbers(devices, "write_bytes").iter().sum::<i64>();
         check("block_bytes", bytes as f64 * 1e9);

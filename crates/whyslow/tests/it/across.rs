@@ -39,29 +39,29 @@ fn the_culprit_two_hosts_away_is_named_with_its_host() {
     let place = place();
     let check = |args: &[&str]| {
         let report = report(&place, args);
-        let story = &report["stories"][0];
-        let says = story["verdict"].as_str().expect("a verdict");
+        let finding = &report["findings"][0];
+        let says = finding["verdict"].as_str().expect("a verdict");
         assert!(
             says.contains("on host db, where session[30]"),
             "{args:?}: {says}"
         );
-        let part = &story["parts"][story["culprit"].as_u64().expect("a culprit") as usize];
+        let part = &finding["parts"][finding["culprit"].as_u64().expect("a culprit") as usize];
         assert_eq!(part["culprit"]["host"], "db", "{args:?}");
         assert_eq!(part["culprit"]["tid"], 31, "{args:?}");
-        let sum: i64 = story["parts"]
+        let sum: i64 = finding["parts"]
             .as_array()
             .expect("parts")
             .iter()
             .map(|part| part["dur_ns"].as_i64().expect("ns"))
             .sum();
-        let target = &story["target"];
+        let target = &finding["target"];
         let length = target["end_ns"].as_i64().zip(target["begin_ns"].as_i64());
         assert_eq!(
             Some(sum),
             length.map(|(end, begin)| end - begin),
             "{args:?}"
         );
-        let clock = &story["across"][0]["clock"];
+        let clock = &finding["across"][0]["clock"];
         let bounds = ["low_ns", "high_ns"].map(|name| clock[name].as_i64().expect("ns"));
         assert!(
             bounds[0] <= 3_700_000_000 && 3_700_000_000 <= bounds[1],

@@ -206,7 +206,7 @@ fn ndjson_says_the_same_as_json_line_by_line() {
 #[test]
 fn every_question_answers_in_every_form() {
     let place = recorded();
-    for question in [
+    for query in [
         "io usage",
         "io stats",
         "io hist",
@@ -229,9 +229,9 @@ fn every_question_answers_in_every_form() {
         "threads states",
         "info",
     ] {
-        let words: Vec<&str> = question.split(' ').collect();
+        let words: Vec<&str> = query.split(' ').collect();
         let text = place.stdout(&[words.as_slice(), &["t.wsl"]].concat());
-        assert!(text.starts_with("t.wsl  2015-01-15"), "{question}: {text}");
+        assert!(text.starts_with("t.wsl  2015-01-15"), "{query}: {text}");
         for format in ["json", "ndjson", "csv", "tsv", "md", "html"] {
             place.stdout(&[words.as_slice(), &["t.wsl", "--format", format]].concat());
         }
@@ -241,13 +241,13 @@ fn every_question_answers_in_every_form() {
 #[test]
 fn answers_are_the_same_every_time() {
     let place = recorded();
-    for question in [
+    for query in [
         ["io", "usage"],
         ["io", "stats"],
         ["io", "log"],
         ["files", "top"],
     ] {
-        let args = [&question[..], &["t.wsl", "--json"]].concat();
+        let args = [&query[..], &["t.wsl", "--json"]].concat();
         assert_eq!(place.stdout(&args), place.stdout(&args));
     }
 }
@@ -262,7 +262,7 @@ fn every_answer_says_that_not_all_of_the_source_could_be_used() {
         assert!(output.status.success(), "{words:?}: {output:?}");
         String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
     };
-    for question in [
+    for query in [
         &["io", "top"][..],
         &["syscalls", "log"],
         &["sched", "stats"],
@@ -271,14 +271,11 @@ fn every_answer_says_that_not_all_of_the_source_could_be_used() {
     ] {
         // Both at the import and from the cache.
         for _ in 0..2 {
-            let text = output_of(&[question, &["t.txt"]].concat());
-            assert!(text.contains("1 × TEXT_LINE_BAD"), "{question:?}: {text}");
+            let text = output_of(&[query, &["t.txt"]].concat());
+            assert!(text.contains("1 × TEXT_LINE_BAD"), "{query:?}: {text}");
         }
-        let text = output_of(&[question, &["whole.txt"]].concat());
-        assert!(
-            !text.contains("source are unusable"),
-            "{question:?}: {text}"
-        );
+        let text = output_of(&[query, &["whole.txt"]].concat());
+        assert!(!text.contains("source are unusable"), "{query:?}: {text}");
     }
     // It stands after all of the valid lines.
     let place_of = format!("at byte {}", common::TRACE.len());

@@ -90,28 +90,28 @@ fn the_slow_open_of_the_incident_is_put_down_to_sync() {
     let recording = incident(&place);
     let report: Value =
         serde_json::from_str(&place.stdout(&["explain", &recording, "--json"])).expect("JSON");
-    let story = &report["stories"][0];
+    let finding = &report["findings"][0];
     assert!(
-        story["target"]["what"]
+        finding["target"]["what"]
             .as_str()
             .expect("text")
             .starts_with("openat(/var/lib/php/sessions/")
     );
-    assert_eq!(story["target"]["actor"]["tid"], 243);
-    let culprit = &story["parts"][story["culprit"].as_u64().expect("a place") as usize];
+    assert_eq!(finding["target"]["actor"]["tid"], 243);
+    let culprit = &finding["parts"][finding["culprit"].as_u64().expect("a place") as usize];
     assert_eq!(culprit["culprit"]["name"], "sync");
     assert_eq!(culprit["culprit"]["pid"], 339);
     assert_eq!(culprit["object"]["name"], "sda");
     assert_eq!(culprit["grade"], "B");
     let length = culprit["dur_ns"].as_i64().expect("ns");
     assert!((157_000_000..158_200_000).contains(&length), "{length}");
-    let parts = story["parts"].as_array().expect("parts");
+    let parts = finding["parts"].as_array().expect("parts");
     let sum: i64 = parts
         .iter()
         .map(|part| part["dur_ns"].as_i64().expect("ns"))
         .sum();
     let [begin, end] =
-        ["begin_ns", "end_ns"].map(|name| story["target"][name].as_i64().expect("ns"));
+        ["begin_ns", "end_ns"].map(|name| finding["target"][name].as_i64().expect("ns"));
     assert_eq!(sum, end - begin);
     // LTTng's daemons wrote the trace on the same machine: 32.898 ms on one CPU of 14.802 s, by a
     // sum over the table with another program.
@@ -151,7 +151,7 @@ fn what_is_different_from_another_window_is_the_excess() {
     let slow = ["explain", &recording, "--json", "--slow", "openat>100ms"];
     let before = [&slow[..], &["--vs", "+0s..+5s"]].concat();
     let report: Value = serde_json::from_str(&place.stdout(&before)).expect("JSON");
-    let versus = &report["stories"][0]["versus"];
+    let versus = &report["findings"][0]["versus"];
     assert_eq!(versus["per"], "call");
     let mean = versus["mean_there_ns"].as_i64().expect("ns");
     assert!((5_000..100_000).contains(&mean), "{mean}");
@@ -173,7 +173,7 @@ fn what_is_different_from_another_window_is_the_excess() {
     ]);
     let compared = [&window[..], &["--vs", "other.wsl", "--vs", "+9s+1s"]].concat();
     let report: Value = serde_json::from_str(&place.stdout(&compared)).expect("JSON");
-    let versus = &report["stories"][0]["versus"];
+    let versus = &report["findings"][0]["versus"];
     assert_eq!(versus["per"], "second");
     assert!(
         versus["there"].as_i64().expect("a number") > 1,

@@ -280,13 +280,13 @@ const HIDDEN: [&str; 3] = ["web1", "owned", "calc"];
 /// All named values in the lake.
 fn lake_text(place: &Place) -> String {
     let dimensions = ["process", "file", "device"].map(|name| ["--dimension", name]);
-    let questions = ["hosts", "verdicts", "culprits", "slowest"].map(|name| (name, &[][..]));
+    let queries = ["hosts", "verdicts", "culprits", "slowest"].map(|name| (name, &[][..]));
     let percentiles = dimensions.iter().map(|more| ("percentiles", &more[..]));
     let mut lake_text = String::new();
-    for (question, more) in questions.into_iter().chain(percentiles) {
+    for (query, more) in queries.into_iter().chain(percentiles) {
         let mut command = asking(place);
         command
-            .args(["fleet", question, "--lake", "lake", "--json"])
+            .args(["fleet", query, "--lake", "lake", "--json"])
             .args(more);
         let output = command.assert().success();
         lake_text += &String::from_utf8_lossy(&output.get_output().stdout);

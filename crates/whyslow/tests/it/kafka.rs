@@ -35,9 +35,9 @@ fn text<'v>(value: &'v Value, place: &str) -> &'v str {
 /// Links of the first finding.
 fn chain(place: &Place, args: &[&str]) -> (Value, Vec<Value>) {
     let report = query(place, args);
-    let story = report["stories"][0].clone();
-    let chain = story["chain"].as_array().expect("a chain").clone();
-    (story, chain)
+    let finding = report["findings"][0].clone();
+    let chain = finding["chain"].as_array().expect("a chain").clone();
+    (finding, chain)
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn the_kernel_proves_what_the_profile_suspects() {
     let recording = fixture("incident.wsl.tar.zst");
     let wait = longest(&place, &recording);
     let id = text(&wait, "/id");
-    let (story, chain) = chain(&place, &["explain", &recording, "-w", id]);
+    let (finding, chain) = chain(&place, &["explain", &recording, "-w", id]);
     let write = chain
         .iter()
         .position(|hop| hop["mechanism"] == "lock_inode")
@@ -62,7 +62,7 @@ fn the_kernel_proves_what_the_profile_suspects() {
     let program = holder["program"].to_string();
     assert!(program.contains("transferFrom"), "{program}");
     // Also if the wait for the monitor is split by timeouts.
-    let parts = story["parts"].as_array().expect("parts");
+    let parts = finding["parts"].as_array().expect("parts");
     let of_reader = parts.iter().filter(|part| {
         text(part, "/culprit/name").starts_with("data-plane-kafka-network-thread-")
             && text(part, "/root").starts_with("block_")
@@ -70,7 +70,7 @@ fn the_kernel_proves_what_the_profile_suspects() {
     let share: f64 = of_reader.filter_map(|part| part["share"].as_f64()).sum();
     assert!(share > 0.95, "{share}");
     // What the profile alone shows is kept.
-    let caveats = story["caveats"].to_string();
+    let caveats = finding["caveats"].to_string();
     assert!(caveats.contains("from the profile alone"), "{caveats}");
 }
 
@@ -111,7 +111,7 @@ fn a_profile_alone_tells_no_more_than_it_can_know() {
     let profile = fixture("incident.jfr.gz");
     let wait = longest(&place, &profile);
     let id = text(&wait, "/id");
-    let (story, chain) = chain(&place, &["explain", &profile, "-w", id]);
+    let (finding, chain) = chain(&place, &["explain", &profile, "-w", id]);
     assert_eq!(text(&chain[0], "/mechanism"), "lock_program");
     assert!(text(&chain[1], "/what").starts_with("held"));
     let silent: Vec<&Value> = chain
@@ -127,5 +127,5 @@ fn a_profile_alone_tells_no_more_than_it_can_know() {
         mechanism.starts_with("block") || mechanism.starts_with("lock_inode")
     };
     assert!(!chain.iter().any(|hop| of_kernel(&hop)));
-    assert!(story["missing"].to_string().contains("whyslow record"));
+    assert!(finding["missing"].to_string().contains("whyslow record"));
 }

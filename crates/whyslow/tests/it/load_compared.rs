@@ -204,16 +204,16 @@ fn rare_lookups_are_told_with_what_is_spared_and_as_no_cause() {
     assert!(says.contains("in phase resolve"), "{says}");
     let hints = pattern["hints"].to_string();
     assert!(hints.contains("resolver"), "{hints}");
-    let story = &report["stories"][0];
-    assert_eq!(story["culprit"], Value::Null);
-    let verdict = story["verdict"].as_str().expect("words");
+    let finding = &report["findings"][0];
+    assert_eq!(finding["culprit"], Value::Null);
+    let verdict = finding["verdict"].as_str().expect("words");
     assert!(verdict.contains("consistent with"), "{verdict}");
     assert!(verdict.contains("no recording of the server"), "{verdict}");
-    let id = story["target"]["id"].as_str().expect("an id");
+    let id = finding["target"]["id"].as_str().expect("an id");
     let id = id.strip_prefix("request:").expect("a request");
     let one = place.stdout(&["explain", "lookups.wsl", "--request", id]);
     assert!(one.contains("5.00 s of it in phase resolve"), "{one}");
     // Nothing was slow before, so there is no finding about requests.
     let well = json(&place, &["explain", "a.wsl", "--json"]);
-    assert_eq!(well["stories"], Value::Array(Vec::new()), "{well}");
+    assert_eq!(well["findings"], Value::Array(Vec::new()), "{well}");
 }

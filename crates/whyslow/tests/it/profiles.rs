@@ -147,18 +147,18 @@ fn an_explanation_names_who_held_the_lock_and_nothing_of_the_kernel() {
         let held = truth(name);
         let report: Value = serde_json::from_str(&place.stdout(&["explain", recording, "--json"]))
             .expect("one JSON document");
-        let stories = report["stories"].as_array().expect("stories");
+        let findings = report["findings"].as_array().expect("findings");
         let mut found = 0;
-        for story in stories
+        for finding in findings
             .iter()
-            .filter(|story| story["target"]["kind"] == "lock")
+            .filter(|finding| finding["target"]["kind"] == "lock")
         {
-            let part = &story["parts"][0];
-            if story["confidence"] != "medium" {
+            let part = &finding["parts"][0];
+            if finding["confidence"] != "medium" {
                 continue;
             }
             found += 1;
-            let target = &story["target"];
+            let target = &finding["target"];
             let (begin, end) = (target["begin_ns"].as_i64(), target["end_ns"].as_i64());
             let (begin, end) = (begin.expect("a time"), end.expect("a time"));
             let of_culprit = held.iter().filter(|one| {
@@ -171,7 +171,7 @@ fn an_explanation_names_who_held_the_lock_and_nothing_of_the_kernel() {
                 .map(|one| (one.left.min(end) - one.entered.max(begin)).max(0))
                 .sum();
             let said = part["dur_ns"].as_i64().expect("a length");
-            assert!((had - said).abs() <= 30 * MS, "{name}: {had} {story:#}");
+            assert!((had - said).abs() <= 30 * MS, "{name}: {had} {finding:#}");
             assert_eq!(part["grade"], "B", "{name}");
         }
         assert!(found > 0, "{name}: {report:#}");
@@ -210,10 +210,10 @@ fn each_thread_is_in_a_dump_once() {
 #[test]
 fn where_there_are_no_gaps_it_is_said_why() {
     let place = recorded();
-    let query = |question: &[&str], name: &str| {
+    let query = |query: &[&str], name: &str| {
         let recording = fixture(name);
         let recording = recording.to_str().expect("a path");
-        place.stdout(&[question, &[recording]].concat())
+        place.stdout(&[query, &[recording]].concat())
     };
     let none = query(&["threads", "gaps"], "each.jfr");
     assert!(

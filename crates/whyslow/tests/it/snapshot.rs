@@ -57,16 +57,16 @@ fn unpacked(place: &Place) -> usize {
 #[test]
 fn without_a_window_a_part_is_asked_about_what_it_was_cut_for() {
     let place = made();
-    for question in [
+    for query in [
         &["io", "top"][..],
         &["states", "usage"],
         &["block", "stats"],
         &["sched", "top", "-n", "3"],
     ] {
-        let part = json(place, &[question, &[PART]].concat());
-        let whole = json(place, &[question, &["whole.wsl", "-w", WINDOW]].concat());
-        assert_eq!(part["tables"], whole["tables"], "{question:?}");
-        assert_eq!(part["window"], whole["window"], "{question:?}");
+        let part = json(place, &[query, &[PART]].concat());
+        let whole = json(place, &[query, &["whole.wsl", "-w", WINDOW]].concat());
+        assert_eq!(part["tables"], whole["tables"], "{query:?}");
+        assert_eq!(part["window"], whole["window"], "{query:?}");
         let caveats = part["caveats"].as_array().expect("a list");
         let is_told = |caveat: &Value| {
             let text = caveat.as_str().unwrap_or_default();
@@ -94,17 +94,17 @@ fn explanations_exports_tools_and_facts_are_about_it_too() {
     let part = json(place, &["explain", PART]);
     let whole = json(place, &["explain", "whole.wsl", "-w", WINDOW]);
     assert_eq!(
-        part["stories"].as_array().map(Vec::len),
-        whole["stories"].as_array().map(Vec::len)
+        part["findings"].as_array().map(Vec::len),
+        whole["findings"].as_array().map(Vec::len)
     );
     assert_eq!(
-        part["stories"][0]["target"]["id"],
-        whole["stories"][0]["target"]["id"]
+        part["findings"][0]["target"]["id"],
+        whole["findings"][0]["target"]["id"]
     );
-    let named = part["stories"][0]["parts"]
+    let named = part["findings"][0]["parts"]
         .to_string()
         .replace(PART, "whole.wsl");
-    let wanted = whole["stories"][0]["parts"].to_string();
+    let wanted = whole["findings"][0]["parts"].to_string();
     assert!(named == wanted, "{named}");
     let folded = |args: &[&str]| stdout(place, &[&["export", "collapsed"], args].concat());
     assert_eq!(folded(&[PART]), folded(&["whole.wsl", "-w", WINDOW]));

@@ -29,10 +29,10 @@ impl Incident {
         }
     }
 
-    fn query(&self, question: &[&str], words: &[&str]) -> Value {
+    fn query(&self, query: &[&str], words: &[&str]) -> Value {
         let recording = self.folder.join("recording.wsl.tar.zst");
         let mut command = self.place.whyslow();
-        command.args(question).arg(recording).args(words);
+        command.args(query).arg(recording).args(words);
         let done = command.arg("--json").assert().success();
         serde_json::from_slice(&done.get_output().stdout).expect("one JSON document")
     }
@@ -93,18 +93,18 @@ fn plain(address: &Value) -> String {
         .replace(']', "")
 }
 
-fn stories(report: &Value) -> &Vec<Value> {
-    report["stories"].as_array().expect("stories")
+fn findings(report: &Value) -> &Vec<Value> {
+    report["findings"].as_array().expect("findings")
 }
 
 #[test]
-fn a_shop_whose_resolver_loses_questions() {
+fn a_shop_whose_resolver_loses_queries() {
     let shop = Incident::new("shop");
     let report = shop.query(&["explain"], &[]);
     let guilty = &shop.truth["guilty"];
     let (resolver, host) = (guilty["resolver"].as_str(), guilty["host"].as_str());
     let (resolver, host) = (resolver.expect("its address"), host.expect("its name"));
-    let first = &stories(&report)[0];
+    let first = &findings(&report)[0];
     let part = &first["parts"][0];
     assert!(
         part["root"] == "dns_lookup" || part["mechanism"] == "dns_lookup",
@@ -134,12 +134,12 @@ fn a_shop_whose_resolver_loses_questions() {
 fn an_image_board_beside_a_sync() {
     let board = Incident::new("board");
     let report = board.query(&["explain"], &[]);
-    let first = &stories(&report)[0];
+    let first = &findings(&report)[0];
     let place = first["culprit"].as_u64().expect("a culprit") as usize;
     assert_eq!(first["parts"][place]["culprit"]["name"], "sync", "{first}");
-    let targets: Vec<&Value> = stories(&report)
+    let targets: Vec<&Value> = findings(&report)
         .iter()
-        .map(|story| &story["target"])
+        .map(|finding| &finding["target"])
         .collect();
     let is_session = |target: &&Value| target.to_string().contains("sessions/sess_");
     assert!(
@@ -154,8 +154,10 @@ fn a_word_service_that_writes_a_file_for_each_word() {
     let words = Incident::new("words");
     let report = words.query(&["explain"], &[]);
     let guilty = &words.truth["guilty"];
-    let findings = report["findings"].as_array().expect("findings");
-    let files = findings.iter().find(|it| it["kind"] == "temporary_files");
+    let observations = report["observations"].as_array().expect("observations");
+    let files = observations
+        .iter()
+        .find(|it| it["kind"] == "temporary_files");
     let numbers = files.expect("they are found")["numbers"].to_string();
     for name in ["files", "bytes"] {
         assert!(
@@ -163,7 +165,7 @@ fn a_word_service_that_writes_a_file_for_each_word() {
             "{name}: {numbers}"
         );
     }
-    let first = &stories(&report)[0];
+    let first = &findings(&report)[0];
     let folder = guilty["folder"].as_str().expect("its path");
     let is_there = first["target"].to_string() + &first["chain"].to_string();
     assert!(is_there.contains(folder), "{}", first["verdict"]);

@@ -3,7 +3,7 @@
     from whyslow import fleet
 
     web = fleet.open("s3://lake/prod", hosts="web-*")
-    web.ask("deviations", by="rack").table               # Arrow
+    web.query("deviations", by="rack").table               # Arrow
     web.sql("SELECT host, SUM(count) AS n FROM operation WHERE dimension = 'all' GROUP BY host")
 
 Queries are SQL files in `sql/fleet/`. They run on DuckDB within this process, or on Spark.
@@ -12,6 +12,6 @@ Queries are SQL files in `sql/fleet/`. They run on DuckDB within this process, o
 from .answer import FleetAnswer
 from .fleet import Fleet
 from .fleet import open_fleet as open
-from .questions import Question, questions
+from .queries import Query, queries
 
-__all__ = ["Fleet", "FleetAnswer", "Question", "open", "questions"]
+__all__ = ["Fleet", "FleetAnswer", "Query", "open", "queries"]

@@ -1,6 +1,6 @@
 """The child process of `whyslow fleet`: one query on stdin, one answer on stdout.
 
-stdin is one JSON object: `lake`, `question` (or `sql`), `parameters`, `window` (start and end, ns),
+stdin is one JSON object: `lake`, `query` (or `sql`), `parameters`, `window` (start and end, ns),
 `hosts` (globs), `cluster`, `engine`, `memory`, `threads`, `progress`, `passing` (true if the lake
 is temporary, created from recordings for this query: hints do not name it). stdout is an Arrow
 stream whose schema has the rest of the answer under the key `whyslow`. An error is one line of JSON
@@ -19,13 +19,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..errors import QuestionError, WhyslowError
+from ..errors import QueryError, WhyslowError
 from .answer import FleetAnswer
 from .fleet import open_fleet
-from .questions import questions
+from .queries import queries
 
 #: Version of the request and of `--describe`; within a version keys are only added.
-VERSION = 1
+VERSION = 2
 _KEYS = {
     "cluster": (str, type(None)),
     "engine": (str,),
@@ -35,7 +35,7 @@ _KEYS = {
     "parameters": (dict, type(None)),
     "passing": (bool,),
     "progress": (bool,),
-    "question": (str,),
+    "query": (str,),
     "sql": (str,),
     "threads": (int, type(None)),
     "version": (int,),
@@ -48,14 +48,14 @@ def main(words: list[str]) -> int:
     output = os.dup(1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     if words == ["--describe"]:
-        described = [one.described() for one in questions().values()]
-        text = json.dumps({"version": VERSION, "questions": described}, ensure_ascii=False)
+        described = [one.described() for one in queries().values()]
+        text = json.dumps({"version": VERSION, "queries": described}, ensure_ascii=False)
         with contextlib.suppress(BrokenPipeError), os.fdopen(output, "wb") as stream:
             stream.write(f"{text}\n".encode())
         return 0
     try:
         if words:
-            raise QuestionError(
+            raise QueryError(
                 f"unknown arguments `{' '.join(words)}`",
                 hint="pass a query as JSON on stdin, or --describe",
             )
@@ -72,24 +72,24 @@ def _parse_request(document: bytes) -> dict[str, Any]:
     try:
         request = json.loads(document)
     except ValueError as error:
-        raise QuestionError("stdin is not valid JSON", causes=[str(error)]) from None
+        raise QueryError("stdin is not valid JSON", causes=[str(error)]) from None
     if not isinstance(request, dict):
-        raise QuestionError("stdin is not a JSON object")
+        raise QueryError("stdin is not a JSON object")
     for name, value in request.items():
         kinds = _KEYS.get(name)
         if kinds is None:
-            raise QuestionError(f"unknown key `{name}`", hint=f"keys: {', '.join(_KEYS)}")
+            raise QueryError(f"unknown key `{name}`", hint=f"keys: {', '.join(_KEYS)}")
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-            raise QuestionError(f"`{name}` has the wrong type")
+            raise QueryError(f"`{name}` has the wrong type")
     if request.get("version", VERSION) != VERSION:
-        raise QuestionError(
+        raise QueryError(
             f"the request has version {request['version']}; this package supports {VERSION}",
             hint="use the same version of the package and the program",
         )
     if "lake" not in request:
-        raise QuestionError("`lake` is missing")
-    if ("question" in request) == ("sql" in request):
-        raise QuestionError("specify either `question` or `sql`")
+        raise QueryError("`lake` is missing")
+    if ("query" in request) == ("sql" in request):
+        raise QueryError("specify either `query` or `sql`")
     return request
 
 
@@ -111,7 +111,7 @@ def _run(request: dict[str, Any]) -> FleetAnswer:
     )
     if "sql" in request:
         return fleet.sql(request["sql"])
-    return fleet.ask(request["question"], **(request.get("parameters") or {}))
+    return fleet.query(request["query"], **(request.get("parameters") or {}))
 
 
 def _report(error: WhyslowError) -> int:

@@ -36,7 +36,7 @@ class FleetAnswer:
     """The answer to a fleet query.
 
     Attributes:
-        question: name of the query; `sql` for custom SQL.
+        query: name of the query; `sql` for custom SQL.
         title: title of the query.
         table: rows in the order of the answer; times are ns since the epoch, durations ns.
         caveats: limitations needed to interpret the table.
@@ -45,7 +45,7 @@ class FleetAnswer:
         measures: measure of each column (`Duration`, `Count`, …).
     """
 
-    question: str
+    query: str
     title: str
     table: pa.Table
     caveats: tuple[str, ...]
@@ -68,7 +68,7 @@ class FleetAnswer:
     def arrow(self) -> pa.Table:
         """The table with the rest of the answer as schema metadata, under the key `whyslow`."""
         about = {
-            "question": self.question,
+            "query": self.query,
             "title": self.title,
             "caveats": list(self.caveats),
             "facts": dict(self.facts),
@@ -79,7 +79,7 @@ class FleetAnswer:
         )
 
     def __repr__(self) -> str:
-        lines = [f"{self.question}: {self.table.num_rows} rows, {', '.join(self.measures)}"]
+        lines = [f"{self.query}: {self.table.num_rows} rows, {', '.join(self.measures)}"]
         lines += [f"  note: {caveat}" for caveat in self.caveats]
         return "\n".join(lines)
 

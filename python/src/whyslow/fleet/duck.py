@@ -14,9 +14,9 @@ import duckdb
 import pyarrow as pa
 
 from .. import views
-from ..errors import QuestionError
+from ..errors import QueryError
 from ..session import LIMITS, LOCKS, set_all
-from .questions import PARAMETER_COLUMNS, steps_of
+from .queries import PARAMETER_COLUMNS, steps_of
 
 # Read once, or filtered immediately: not worth materializing.
 _VIEWS = frozenset({"operation", "length"})
@@ -54,7 +54,7 @@ class DuckEngine:
             set_all(self._connection, limits)
         except duckdb.Error as error:
             self._connection.close()
-            raise QuestionError(
+            raise QueryError(
                 f"DuckDB rejected memory `{memory}` or threads `{threads}`",
                 causes=[str(error)],
                 hint="use a memory size such as 4GiB, and a number of threads",
@@ -64,8 +64,8 @@ class DuckEngine:
         for name, table in self._tables.items():
             self._connection.register(name, table)
         fields = [pa.field(name, _TYPES[kind]) for name, kind in PARAMETER_COLUMNS]
-        self._tables["asked"] = pa.Table.from_pylist([dict(parameters)], pa.schema(fields))
-        self._connection.register("asked", self._tables["asked"])
+        self._tables["parameters"] = pa.Table.from_pylist([dict(parameters)], pa.schema(fields))
+        self._connection.register("parameters", self._tables["parameters"])
 
     def prepare(self, text: str) -> None:
         """Creates the steps that a statement reads."""
@@ -82,15 +82,15 @@ class DuckEngine:
         """The rows of a statement.
 
         Raises:
-            QuestionError: DuckDB rejected it, or it exceeds the memory limit.
+            QueryError: DuckDB rejected it, or it exceeds the memory limit.
         """
         try:
             statements = len(self._connection.extract_statements(text))
         except duckdb.Error as error:
-            raise QuestionError(f"DuckDB rejected the statement: {_first_line(error)}") from error
+            raise QueryError(f"DuckDB rejected the statement: {_first_line(error)}") from error
         if statements > 1:
             # Only the rows of the last one would be returned.
-            raise QuestionError(
+            raise QueryError(
                 f"expected one statement, got {statements}", hint="run one at a time"
             )
         self.prepare(text)
@@ -106,25 +106,25 @@ class DuckEngine:
                 return pa.table({})
             return plain(found.to_arrow_table())
         except duckdb.OutOfMemoryException as error:
-            raise QuestionError(
+            raise QueryError(
                 "the query exceeds its memory limit",
                 causes=[_first_line(error)],
                 hint="narrow the query (-w, --hosts, --kind), raise --memory, or use Spark "
                 "(--engine spark://…)",
             ) from error
         except duckdb.Error as error:
-            raise QuestionError(f"DuckDB rejected the statement: {_first_line(error)}") from error
+            raise QueryError(f"DuckDB rejected the statement: {_first_line(error)}") from error
 
 
 def plain(table: pa.Table) -> pa.Table:
     """Converts to portable types: 64-bit integers, no dictionaries.
 
     Raises:
-        QuestionError: duplicate column names, or integers beyond 64 bits.
+        QueryError: duplicate column names, or integers beyond 64 bits.
     """
     twice = sorted({name for name in table.column_names if table.column_names.count(name) > 1})
     if twice:
-        raise QuestionError(
+        raise QueryError(
             f"duplicate column name `{twice[0]}`", hint="name each column: … AS NAME"
         )
     fields = []
@@ -143,7 +143,7 @@ def plain(table: pa.Table) -> pa.Table:
         try:
             columns.append(table[field.name].cast(kind))
         except pa.ArrowInvalid as error:
-            raise QuestionError(
+            raise QueryError(
                 f"column `{field.name}` has integers beyond signed 64 bits",
                 causes=[str(error)],
                 hint=f"convert them to text: CAST({field.name} AS STRING)",

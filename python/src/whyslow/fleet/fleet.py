@@ -12,14 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .. import views
-from ..errors import QuestionError
+from ..errors import QueryError
 from ..times import Window, moment_text, window_ns
 from . import caveats
 from .answer import FleetAnswer, guessed, measured
 from .contract import COMMITS, LAYOUT, SCHEMAS, TIMED
 from .duck import DuckEngine
 from .lake import Part, Selection, nothing_in, select
-from .questions import Question, parameter_row, question, questions, tables_of
+from .queries import Query, parameter_row, query, queries, tables_of
 from .reader import read_table, recordings_in
 from .spark import SparkEngine, is_master
 from .spark import session as spark_session
@@ -33,7 +33,7 @@ _SIZES = {"K": 10, "M": 20, "G": 30, "T": 40}
 _COMMENTS = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 _CLASSES = """SELECT DISTINCT r.op
 FROM {table} AS r
-CROSS JOIN asked AS a
+CROSS JOIN parameters AS a
 WHERE a.kind IS NULL OR r.kind = a.kind
 ORDER BY r.op"""
 
@@ -68,9 +68,9 @@ class Fleet:
         self._raw: dict[str, set[str]] = {}
 
     @property
-    def questions(self) -> dict[str, Question]:
+    def queries(self) -> dict[str, Query]:
         """The queries by name."""
-        return questions()
+        return queries()
 
     @property
     def recordings(self) -> pa.Table:
@@ -87,19 +87,19 @@ class Fleet:
         """Tables that SQL may read, including those of recordings pushed with `--raw`."""
         return [*SCHEMAS, *self._raw_tables()]
 
-    def ask(self, name: str, **parameters: Any) -> FleetAnswer:
+    def query(self, name: str, **parameters: Any) -> FleetAnswer:
         """Runs a query of `sql/fleet/`.
 
         Args:
-            parameters: parameters of the query, see `questions[name].parameters`.
+            parameters: parameters of the query, see `queries[name].parameters`.
 
         Raises:
-            QuestionError: no such query or parameter, or an invalid value.
+            QueryError: no such query or parameter, or an invalid value.
             LakeError: the lake cannot be read.
         """
         started = time.monotonic()
         by = parameters.get("by")
-        found = question(name, None if by is None else str(by))
+        found = query(name, None if by is None else str(by))
         row = parameter_row(found, parameters, self._window, self._exact)
         gaps = views.fleet("caveats").get(_CAVEATS_OF.get(name, name))
         texts = [found.text] if gaps is None else [found.text, gaps]
@@ -128,18 +128,18 @@ class Fleet:
         `sql/fleet/steps/`.
 
         Raises:
-            QuestionError: the engine rejected it.
+            QueryError: the engine rejected it.
             LakeError: the lake cannot be read.
         """
         started = time.monotonic()
         if not _COMMENTS.sub("", text).strip(" \t\r\n;"):
-            raise QuestionError("the statement is empty", hint="pass one: SELECT … FROM operation")
-        own = Question("sql", "custom SQL", "", text, (), ())
+            raise QueryError("the statement is empty", hint="pass one: SELECT … FROM operation")
+        own = Query("sql", "custom SQL", "", text, (), ())
         row = parameter_row(own, {}, self._window, self._exact)
         engine = self._started([text], row)
         try:
             table = engine.sql(text)
-        except QuestionError as error:
+        except QueryError as error:
             lacking = [name for name in self._tables_of([text]) if not self._parts(name)]
             if lacking and error.hint is None:
                 error.hint = (
@@ -176,12 +176,12 @@ class Fleet:
             which explains it (None if the origin is unknown).
 
         Raises:
-            QuestionError: no such recording in the selection.
+            QueryError: no such recording in the selection.
         """
         wanted = row if isinstance(row, str) else row.get("recording")
         found = self._recordings.filter(pc.field("recording") == wanted).to_pylist()
         if wanted is None or not found:
-            raise QuestionError(
+            raise QueryError(
                 f"no recording `{wanted}` in the selection",
                 hint="open the lake with a longer window or more hosts",
             )
@@ -212,11 +212,11 @@ class Fleet:
             "--value 2.1)"
         )
         if at is None and None in by:
-            raise QuestionError("`rollout` needs `at`, or `label` and `value`", hint=ways)
+            raise QueryError("`rollout` needs `at`, or `label` and `value`", hint=ways)
         if at is None:
             return
         if by != (None, None):
-            raise QuestionError(
+            raise QueryError(
                 "`rollout` accepts `at`, or `label` and `value`, not both", hint=ways
             )
         begin, end = self._window
@@ -225,7 +225,7 @@ class Fleet:
         last = last if end is None else min(last, end)
         # A second counts as after if it starts at `at` or later.
         if not first // _SECOND * _SECOND < at <= (last - 1) // _SECOND * _SECOND:
-            raise QuestionError(
+            raise QueryError(
                 f"no recordings on one side of {moment_text(at)}",
                 hint="choose a time within the recordings and the window: from "
                 f"{moment_text(first)} to {moment_text(last)}",
@@ -240,7 +240,7 @@ class Fleet:
             table = self._table("label", {})
             known = sorted(set(table["name"].to_pylist()))
             if label not in known:
-                raise QuestionError(
+                raise QueryError(
                     f"no host has a label `{label}`",
                     hint=f"labels: {', '.join(known) or 'none'}; push with --label {label}=…",
                 )
@@ -250,7 +250,7 @@ class Fleet:
         named = table.filter(pc.equal(table["name"], row["label"]))
         known = sorted(set(named["value"].to_pylist()))
         if row["value"] not in known:
-            raise QuestionError(
+            raise QueryError(
                 f"no host has the label `{row['label']}` with value `{row['value']}`",
                 hint=f"values: {caveats.names(known)}",
             )
@@ -341,7 +341,7 @@ class Fleet:
     def _bytes_max(self) -> int:
         found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT])i?B?", self._memory)
         if found is None:
-            raise QuestionError(
+            raise QueryError(
                 f"invalid memory size `{self._memory}`", hint="use a size such as 4GiB"
             )
         return int(float(found[1]) * 2 ** (_SIZES[found[2]] - 1))
@@ -397,10 +397,10 @@ def open_fleet(
 
     Raises:
         LakeError: the lake does not exist or cannot be read.
-        QuestionError: no recordings match, or the engine is unknown.
+        QueryError: no recordings match, or the engine is unknown.
     """
     if engine != "duckdb" and not is_master(engine):
-        raise QuestionError(
+        raise QueryError(
             f"unknown engine `{engine}`",
             hint="use duckdb, or a Spark master: local[*], spark://HOST:7077, sc://HOST, yarn, "
             "k8s://…",
@@ -416,7 +416,7 @@ def open_fleet(
         # Folders of days remain after all their recordings expired.
         raise nothing_in(store)
     if not recordings.num_rows:
-        raise QuestionError(
+        raise QueryError(
             "no recordings in the lake match",
             causes=[
                 f"checked {selection.committed} recordings, of the days "

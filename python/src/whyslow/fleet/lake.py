@@ -16,7 +16,7 @@ from datetime import datetime, timedelta, timezone
 from fnmatch import fnmatchcase
 from urllib.parse import unquote
 
-from ..errors import LakeError, QuestionError
+from ..errors import LakeError, QueryError
 from .contract import COMMITS, LAYOUT, SCHEMAS
 from .store import Store
 
@@ -223,7 +223,7 @@ def _day(ns: int, more: int) -> str:
     try:
         day = datetime.fromtimestamp(ns // _NS, timezone.utc) + timedelta(days=more)
     except (OverflowError, ValueError, OSError):
-        raise QuestionError(f"`{ns}` ns since the epoch is out of range") from None
+        raise QueryError(f"`{ns}` ns since the epoch is out of range") from None
     return f"{day:%Y-%m-%d}"
 
 

@@ -18,11 +18,11 @@ from typing import Any
 import pyarrow as pa
 
 from .. import views
-from ..errors import LakeError, MissingPackageError, QuestionError
+from ..errors import LakeError, MissingPackageError, QueryError
 from .contract import SCHEMAS
 from .duck import plain
 from .lake import Part
-from .questions import PARAMETER_COLUMNS, steps_of
+from .queries import PARAMETER_COLUMNS, steps_of
 from .store import Store
 
 _HINT = "pip install 'whyslow[spark]', and install Java 17 or later: apt install default-jre"
@@ -54,7 +54,7 @@ def session(master: str, memory: str | None = None, threads: int | None = None) 
 
     Raises:
         MissingPackageError: PySpark or Java is missing.
-        QuestionError: the master does not respond.
+        QueryError: the master does not respond.
     """
     try:
         from pyspark.sql import SparkSession
@@ -74,7 +74,7 @@ def session(master: str, memory: str | None = None, threads: int | None = None) 
         except Exception as error:  # Py4J, gRPC and PySpark have unrelated exceptions.
             causes = [line for line in [str(error).split("\n")[0], *output()] if line]
             missing = "JAVA_GATEWAY" in str(error) or "JAVA_HOME" in " ".join(output())
-            raise QuestionError(
+            raise QueryError(
                 f"failed to start Spark on `{master}`",
                 causes=causes[:3],
                 hint=_HINT if missing else "check that the master runs and has workers",
@@ -97,7 +97,7 @@ def _settings(master: str, memory: str | None, threads: int | None) -> dict[str,
     if memory is not None:
         amount = re.fullmatch(r"(\d+)\s*([KMGT])i?B?", memory)
         if amount is None:
-            raise QuestionError(f"invalid memory size `{memory}`", hint="use a size such as 4GiB")
+            raise QueryError(f"invalid memory size `{memory}`", hint="use a size such as 4GiB")
         made["spark.driver.memory"] = made["spark.executor.memory"] = amount[1] + amount[2].lower()
     if master.startswith("local"):
         cpus = threads or os.cpu_count() or 1
@@ -158,7 +158,7 @@ class SparkEngine:
                 for name, kind in PARAMETER_COLUMNS
             )
             values = {name: parameters[name] for name, _ in PARAMETER_COLUMNS}
-            spark.sql(f"SELECT {row}", args=values).createOrReplaceTempView("asked")
+            spark.sql(f"SELECT {row}", args=values).createOrReplaceTempView("parameters")
         except Exception as error:
             raise _failed(error) from error
 
@@ -182,7 +182,7 @@ class SparkEngine:
         """The rows of a statement.
 
         Raises:
-            QuestionError: Spark rejected it, or failed.
+            QueryError: Spark rejected it, or failed.
         """
         try:
             self.prepare(text)
@@ -251,7 +251,7 @@ def _filtered(frame: Any, condition: Mapping[str, Any]) -> Any:
 
 
 def _failed(error: Exception) -> Exception:
-    if isinstance(error, (LakeError, QuestionError)):
+    if isinstance(error, (LakeError, QueryError)):
         return error
     text = str(error)
     first = re.sub(r"\s+", " ", text.split("\nJVM")[0].split("\n\tat ")[0])[:500]
@@ -268,4 +268,4 @@ def _failed(error: Exception) -> Exception:
             hint="add the package org.apache.hadoop:hadoop-aws of its Hadoop version "
             "(spark.jars.packages in spark-defaults.conf)",
         )
-    return QuestionError(f"Spark rejected the statement: {first}")
+    return QueryError(f"Spark rejected the statement: {first}")

@@ -84,7 +84,7 @@ pub(super) fn tables(context: &Context<'_>, waits: &[Wait]) -> Vec<AnswerTable> 
     convoys.index_sort_by_key(|convoy| (std::cmp::Reverse(convoy.total()), convoy.begin()));
     let more = convoys.len().saturating_sub(context.limit(CONVOYS));
     convoys.truncate(context.limit(CONVOYS));
-    if more > 0 && context.question.limit.is_none() {
+    if more > 0 && context.query.limit.is_none() {
         context.note(format!(
             "{more} more lock convoys not shown (-n 0 shows all)"
         ));

@@ -18,10 +18,10 @@ use crate::sweep::Parts;
 
 /// Share of the known time in which each CPU ran a thread, in CPU order.
 pub(crate) fn ratios(context: &Context<'_>) -> Result<Vec<(i64, Value)>, AnalysisError> {
-    let parts = Parts::of_question(context);
+    let parts = Parts::of_query(context);
     let cpus = split::known(context)?;
     let covers = gaps::covers(context, &cpus, Sleeps::Left)?;
-    let mut pass = context.pass_with_cut(&SLICES, &[Key::Cpu], &context.question.filter)?;
+    let mut pass = context.pass_with_cut(&SLICES, &[Key::Cpu], &context.query.filter)?;
     let running = Running {
         parts,
         recording_end: context.recording_end(),

@@ -54,7 +54,7 @@ pub(super) fn covers(
     cpus: &[(i64, Ns)],
     wanted: Sleeps,
 ) -> Result<Vec<(i64, Covers)>, AnalysisError> {
-    let parts = Parts::of_question(context);
+    let parts = Parts::of_query(context);
     let mut unknown_by_cpu: BTreeMap<i64, Vec<(Ns, Ns)>> = BTreeMap::new();
     for (cpu, from, to) in unknown(context, cpus)? {
         unknown_by_cpu.entry(cpu).or_default().push((from, to));

@@ -38,17 +38,17 @@ pub(crate) fn tables(
     context: &Context<'_>,
     keys: &[Key],
 ) -> Result<Vec<AnswerTable>, AnalysisError> {
-    let is_by_cpu = context.question.by == ["cpu"];
+    let is_by_cpu = context.query.by == ["cpu"];
     let whole = Filter {
-        cpus: context.question.filter.cpus.clone(),
+        cpus: context.query.filter.cpus.clone(),
         ..Filter::default()
     };
     // If only some threads are selected, the rest of a CPU's time is unknown.
-    let is_whole = context.question.filter == whole;
+    let is_whole = context.query.filter == whole;
     if is_by_cpu && is_whole {
         return Ok(vec![Split::of(context)?.table(context)?]);
     }
-    if context.question.by.is_empty() && is_whole {
+    if context.query.by.is_empty() && is_whole {
         let split = Split::of(context)?;
         let [on_cpus, by_owner] = split.slices(context, [&[Key::Cpu], keys])?;
         return Ok(vec![
@@ -56,8 +56,8 @@ pub(crate) fn tables(
             split.table_of(context, on_cpus),
         ]);
     }
-    let mut pass = context.pass_with_cut(&SLICES, keys, &context.question.filter)?;
-    let times = Times::new(context, Parts::of_question(context), &mut pass);
+    let mut pass = context.pass_with_cut(&SLICES, keys, &context.query.filter)?;
+    let times = Times::new(context, Parts::of_query(context), &mut pass);
     let grouping = std::slice::from_ref(&pass.grouping);
     let groups = pass.run_by(context.tables, &times, grouping)?;
     let by_owner = groups.into_iter().flatten().collect();
@@ -65,7 +65,7 @@ pub(crate) fn tables(
 }
 
 fn owners(context: &Context<'_>, keys: &[Key], groups: Unordered<Spans>) -> AnswerTable {
-    let parts = Parts::of_question(context);
+    let parts = Parts::of_query(context);
     let by_time = context.interval.is_some();
     let mut rows: Vec<(u32, Vec<KeyValue>, Spent)> = Vec::new();
     for (group, spans) in groups {
@@ -257,7 +257,7 @@ impl Times {
         Self {
             parts,
             recording_end: context.recording_end(),
-            counts_ended: context.question.counts_ended,
+            counts_ended: context.query.counts_ended,
             columns: names.map(|name| pass.projection.need(name)),
         }
     }

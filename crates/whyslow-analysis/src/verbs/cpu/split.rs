@@ -37,7 +37,7 @@ pub(super) struct Split {
 
 impl Split {
     pub(super) fn of(context: &Context<'_>) -> Result<Self, AnalysisError> {
-        let parts = Parts::of_question(context);
+        let parts = Parts::of_query(context);
         let cpus = known(context)?;
         let (idle_irqs, covers) = context.both(
             |context| handlers::idle_irqs(context, parts),
@@ -61,7 +61,7 @@ impl Split {
         context: &Context<'_>,
         by: [&[Key]; N],
     ) -> Result<[Unordered<Spans>; N], AnalysisError> {
-        let mut pass = context.pass_with_cut(&SLICES, &[], &context.question.filter)?;
+        let mut pass = context.pass_with_cut(&SLICES, &[], &context.query.filter)?;
         let first = Object::First;
         let groupings = by.map(|keys| {
             Grouping::new(&SLICES, (keys, first), &context.names, &mut pass.projection)
@@ -194,7 +194,7 @@ pub(super) fn known(context: &Context<'_>) -> Result<Vec<(i64, Ns)>, AnalysisErr
         cpus.extend((0..batch.num_rows() as u32).map(|row| (cpu.at(row), first.at(row))));
         Ok(ControlFlow::Continue(()))
     })?;
-    let wanted = &context.question.filter.cpus;
+    let wanted = &context.query.filter.cpus;
     cpus.retain(|(cpu, _)| {
         wanted.is_empty() || wanted.iter().any(|number| i64::from(*number) == *cpu)
     });

@@ -13,8 +13,8 @@ use crate::AnalysisError;
 use crate::context::Context;
 use crate::fold::in_order;
 use crate::kinds::{RUNTIME, STACKS, STATES};
-use crate::looks::{Observed, WallSamples};
 use crate::query::Filter;
+use crate::wall_samples::{Observed, WallSamples};
 use whyslow_model::Window;
 
 /// Recorded states are proof of a gap if they cover this share of it.
@@ -327,7 +327,7 @@ pub(super) fn lived(context: &Context<'_>) -> Result<Ns, AnalysisError> {
         ops: Vec::new(),
         dur_min: None,
         dur_max: None,
-        ..context.question.filter.clone()
+        ..context.query.filter.clone()
     };
     let span = context.span;
     for spec in [&STACKS, &crate::kinds::GAPS] {

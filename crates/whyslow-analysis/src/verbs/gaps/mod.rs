@@ -32,7 +32,7 @@ pub(crate) fn tables(context: &Context<'_>) -> Result<Vec<AnswerTable>, Analysis
     let count = found.gaps.iter().filter(|gap| gap.is_listed).count();
     found.gaps.retain(|gap| gap.is_listed);
     let about = About::read(context, &found.gaps)?;
-    if context.question.sort.is_none() && count > limit {
+    if context.query.sort.is_none() && count > limit {
         keep_longest(&mut found.gaps, limit);
     }
     let mut table = row_table(&GAPS, "gaps", GAPS.rows);
@@ -63,7 +63,7 @@ struct Found {
 }
 
 fn read(context: &Context<'_>) -> Result<Found, AnalysisError> {
-    let filter = &context.question.filter;
+    let filter = &context.query.filter;
     let mut pass = context.pass_with_cut(&GAPS, &[], filter)?;
     let cells = Cells::new(&GAPS, GAPS.fields, &context.names, &mut pass.projection);
     let [ts, ts_end, dur, utid] =
@@ -152,7 +152,7 @@ fn summary(
         ];
         table.rows.push(row);
     }
-    if !context.question.filter.is_of_stacks() {
+    if !context.query.filter.is_of_stacks() {
         let share = (lived > 0).then(|| starved as f64 / lived as f64);
         facts::push(
             &mut table,

@@ -115,7 +115,7 @@ fn requests(
 ) -> Result<ByThread, AnalysisError> {
     let filter = Filter {
         dur_min: from.values().copied().min(),
-        ..context.question.filter.clone()
+        ..context.query.filter.clone()
     };
     let mut pass = context.pass_of(&BLOCK, &[], &filter)?;
     let projection = &mut pass.projection;

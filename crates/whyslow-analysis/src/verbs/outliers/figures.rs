@@ -71,7 +71,7 @@ pub(super) fn by_device(
     threshold: Ns,
     limit: usize,
 ) -> Result<BTreeMap<Where, Figures>, AnalysisError> {
-    let filter = &context.question.filter;
+    let filter = &context.query.filter;
     let mut pass = context.pass_of(&BLOCK, &[Key::Dev], &any_length(filter))?;
     if let Some(width) = context.interval {
         pass.group_by_time(context.span, width);

@@ -33,13 +33,13 @@ const THRESHOLD: Ns = 100_000_000;
 const LATELY: i64 = 4;
 
 pub(crate) fn tables(context: &Context<'_>) -> Result<Vec<AnswerTable>, AnalysisError> {
-    if !context.question.by.is_empty() {
+    if !context.query.by.is_empty() {
         return Err(AnalysisError::query(
             "`block outliers` only groups by device",
             "remove --by, or use `block stats`",
         ));
     }
-    let given = context.question.filter.dur_min;
+    let given = context.query.filter.dur_min;
     let threshold = given.unwrap_or(THRESHOLD);
     if given.is_none() {
         context.note(format!(
@@ -313,7 +313,7 @@ fn devices(
 
 /// Sorts by the column of the query, if the table has it.
 fn sort_by_name(context: &Context<'_>, table: &mut AnswerTable) {
-    if let Some(sort) = &context.question.sort {
+    if let Some(sort) = &context.query.sort {
         arrange::sort(table, sort);
     }
 }

@@ -51,7 +51,7 @@ pub(super) fn table(
         Measure::Duration,
         threshold,
     );
-    if let Some(sort) = &context.question.sort {
+    if let Some(sort) = &context.query.sort {
         arrange::sort(&mut table, sort);
     }
     Ok(table)

@@ -78,7 +78,7 @@ pub(super) fn each<S: Send>(
     init: impl Fn() -> S,
     each: impl Fn(&mut S, usize, Completed<What>) + Sync,
 ) -> Result<Vec<S>, AnalysisError> {
-    let filter = any_length(&context.question.filter);
+    let filter = any_length(&context.query.filter);
     let mut pass = context.pass_with_cut(&BLOCK, &[], &filter)?;
     let columns = Columns::new(&mut pass.projection);
     let (window, end) = (context.selected(), context.recording_end());

@@ -45,10 +45,10 @@ impl Request {
 
 /// The request selected by the query, otherwise the longest one that passes the filter.
 fn chosen(context: &Context<'_>) -> Result<Option<Request>, AnalysisError> {
-    let wanted = context.question.request;
+    let wanted = context.query.request;
     let (filter, window) = match wanted {
         Some(_) => (&Filter::default(), None),
-        None => (&context.question.filter, context.selected()),
+        None => (&context.query.filter, context.selected()),
     };
     let mut pass = context.pass_in(&REQUESTS, &[], filter, window)?;
     let need = |name| pass.projection.need(name);

@@ -4,7 +4,8 @@
 //! They are derived from system calls on sockets. The connection on which the request arrived is
 //! excluded, and so is the traffic of a lookup, which is reported as the lookup. A lookup belongs
 //! to the peer with the address that it returned, otherwise to the peer that its thread connected
-//! to next.
+//! to next. With a window, only calls, lookups and connections that overlap it count: the requests
+//! themselves may extend beyond it, and a snapshot of that window has no rows from there.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -28,10 +29,7 @@ use crate::scan::Projection;
 const ROWS: usize = 50;
 
 pub(crate) fn outbound(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
-    let one = context
-        .question
-        .request
-        .map(|id| FxHashSet::from_iter([id]));
+    let one = context.query.request.map(|id| FxHashSet::from_iter([id]));
     let one = one.map(|ids| with_server(context, ids)).transpose()?;
     let stretches = stretches::read(context, one.as_ref())?;
     let mut found = Found {
@@ -106,6 +104,12 @@ fn inbound_requests(
     Ok(inbound)
 }
 
+/// Whether a row is in the window of the query, if it has one.
+fn is_selected(context: &Context<'_>, ts: Ns, ts_end: Option<Ns>) -> bool {
+    let window = context.selected();
+    window.is_none_or(|window| window.overlaps(ts, ts_end))
+}
+
 struct Lookup {
     stretch: usize,
     ts: Ns,
@@ -166,6 +170,9 @@ impl Found<'_> {
             let (host, address) = (host.texts(batch)?, address.texts(batch)?);
             for row in 0..batch.num_rows() as u32 {
                 let Some(utid) = utid.get(row) else { continue };
+                if !is_selected(context, ts.at(row), ts_end.get(row)) {
+                    continue;
+                }
                 if let Some(stretch) = self.by_thread.of(utid, ts.at(row)) {
                     self.lookups.entry(utid).or_default().push(Lookup {
                         stretch,
@@ -197,6 +204,9 @@ impl Found<'_> {
                 let Some(((utid, peer), name)) = known.filter(|_| is_socket) else {
                     continue;
                 };
+                if !is_selected(context, ts.at(row), ts_end.get(row)) {
+                    continue;
+                }
                 let call = OnSocket {
                     name,
                     ts: ts.at(row),
@@ -251,15 +261,18 @@ impl Found<'_> {
         }
         let mut projection = Projection::new(TcpConnectionRow::TABLE);
         let [utid, ts, connect] = ["utid", "ts", "connect_ns"].map(|name| projection.need(name));
-        let peer = projection.need("peer");
+        let [peer, ts_end] = ["peer", "ts_end"].map(|name| projection.need(name));
         in_order(context.tables, &projection.scan(Some(hull)), |batch| {
             let [utid, ts, connect] = [utid.ints(batch)?, ts.ints(batch)?, connect.ints(batch)?];
-            let peer = peer.texts(batch)?;
+            let (peer, ts_end) = (peer.texts(batch)?, ts_end.ints(batch)?);
             for row in 0..batch.num_rows() as u32 {
                 let known = utid.get(row).zip(connect.get(row)).zip(peer.get(row));
                 let Some(((utid, connect_ns), peer)) = known else {
                     continue;
                 };
+                if !is_selected(context, ts.at(row), ts_end.get(row)) {
+                    continue;
+                }
                 let Some(stretch) = self.by_thread.of(utid, ts.at(row)) else {
                     continue;
                 };

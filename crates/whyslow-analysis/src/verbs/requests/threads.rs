@@ -252,7 +252,7 @@ fn states(
     })?;
     let found = waits.len();
     keep_longest(&mut waits, limit);
-    if found > waits.len() && context.question.limit.is_none() {
+    if found > waits.len() && context.query.limit.is_none() {
         context.note(format!(
             "only the {limit} longest off-CPU intervals are listed (-n 0 shows all)"
         ));

@@ -70,7 +70,7 @@ const ROWS: usize = 20;
 
 /// Phases by client, if known.
 fn phases(context: &Context<'_>) -> Result<Option<AnswerTable>, AnalysisError> {
-    if !context.has(PHASES.table.name) || !context.question.by.is_empty() {
+    if !context.has(PHASES.table.name) || !context.query.by.is_empty() {
         return Ok(None);
     }
     let keys = [Key::Client, Key::Phase];

@@ -270,7 +270,7 @@ fn by_object(
             .then_with(|| total(group_b, b).cmp(&total(group_a, a)))
             .then_with(|| group_a.cmp(group_b))
     };
-    let is_sorted = context.question.sort.is_some();
+    let is_sorted = context.query.sort.is_some();
     let found = objects.len();
     if !is_sorted && !by_time && limit < objects.len() {
         objects.select_nth_unstable_by(limit, order);

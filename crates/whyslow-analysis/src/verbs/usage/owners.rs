@@ -144,7 +144,7 @@ fn block_bytes(
     context: &Context<'_>,
     keys: &[Key],
 ) -> Result<Option<Groups<BlockSum>>, AnalysisError> {
-    let filter = &context.question.filter;
+    let filter = &context.query.filter;
     let of_calls_only = !filter.files.is_empty()
         || !filter.ops.is_empty()
         || !filter.names.is_empty()

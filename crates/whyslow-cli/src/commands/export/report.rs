@@ -26,8 +26,8 @@ use whyslow_serve::{Answers, page};
 const BYTES_CONVENIENT: usize = 15 << 20;
 
 pub(super) fn html(args: &ReportArgs, talk: &TalkArgs) -> Result<(), Failure> {
-    let parts = ["index.html", "app.js", "app.css", "questions.json"].map(page);
-    let [Some(frame), Some(script), Some(style), Some(questions)] = parts else {
+    let parts = ["index.html", "app.js", "app.css", "queries.json"].map(page);
+    let [Some(frame), Some(script), Some(style), Some(queries)] = parts else {
         return Err(
             Failure::new("cannot write a report: this build has no web pages")
                 .hint("build them with ./dev ui, or run: whyslow explain --format html"),
@@ -39,7 +39,7 @@ pub(super) fn html(args: &ReportArgs, talk: &TalkArgs) -> Result<(), Failure> {
     let opened = Opened::find(recording, talk)?;
     let answers = Answers::of(recording, talk, Definitions::boxed())?;
     let window = window_of(&args.window, &opened)?;
-    let contents = Contents::collect(&answers, &opened, window, &questions)?;
+    let contents = Contents::collect(&answers, &opened, window, &queries)?;
     let verdicts = contents.verdicts();
     let island = packed(&contents.into_json())?;
     let document = assembled(&Parts {

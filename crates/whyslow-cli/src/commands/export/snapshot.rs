@@ -7,7 +7,7 @@ use whyslow_base::args::{RedactArgs, TalkArgs};
 use whyslow_base::failure::Failure;
 use whyslow_base::interrupt;
 use whyslow_base::private_folder::PrivateFolder;
-use whyslow_export::snapshot::{CutQuestion, cut};
+use whyslow_export::snapshot::{CutQuery, cut};
 use whyslow_model::Window;
 use whyslow_sources::recording::Opened;
 use whyslow_store::{Recording, RecordingInfo, packed};
@@ -28,7 +28,7 @@ pub(super) fn run(args: &SnapshotArgs, talk: &TalkArgs) -> Result<(), Failure> {
     let opened = opened.redacted(&args.redact)?;
     let info = opened.tables.info();
     let all = || Window::new(info.begin_ns, info.end_ns.saturating_add(1));
-    let question = CutQuestion {
+    let query = CutQuery {
         focus: window.unwrap_or_else(all),
         around: args.around,
         digest,
@@ -37,7 +37,7 @@ pub(super) fn run(args: &SnapshotArgs, talk: &TalkArgs) -> Result<(), Failure> {
     // Open the output first, so that a permission error is reported at once.
     let bytes = write_to(args.output.as_deref(), Form::Binary, |out| {
         let mut out = Counted { out, bytes: 0 };
-        made = Some(packed_into(&opened, &question, &mut out)?);
+        made = Some(packed_into(&opened, &query, &mut out)?);
         Ok(out.bytes)
     })?;
     if let (Some(made), false) = (made, talk.quiet) {
@@ -71,7 +71,7 @@ pub(in crate::commands) fn hidden(
     let digest = Recording::open(opened.path())?.digest()?;
     let opened = opened.redacted(redact)?;
     let info = opened.tables.info();
-    let question = CutQuestion {
+    let query = CutQuery {
         focus: Window::new(info.begin_ns, info.end_ns.saturating_add(1)),
         around: Some(0),
         digest,
@@ -79,7 +79,7 @@ pub(in crate::commands) fn hidden(
     let cancel = interrupt::flag()?;
     let folder = PrivateFolder::passing(&std::env::temp_dir(), PREFIX)?;
     let path = folder.path().join(HIDDEN_NAME);
-    cut(&*opened.tables, &question, &path, &cancel)?;
+    cut(&*opened.tables, &query, &path, &cancel)?;
     Ok(Some(Hidden {
         _folder: folder,
         path,
@@ -88,13 +88,13 @@ pub(in crate::commands) fn hidden(
 
 fn packed_into(
     opened: &Opened,
-    question: &CutQuestion,
+    query: &CutQuery,
     out: &mut dyn Write,
 ) -> Result<RecordingInfo, Failure> {
     let cancel = interrupt::flag()?;
     let folder = PrivateFolder::passing(&std::env::temp_dir(), PREFIX)?;
     let target = folder.path().join(NAME);
-    let made = cut(&*opened.tables, question, &target, &cancel)?;
+    let made = cut(&*opened.tables, query, &target, &cancel)?;
     packed::pack(&target, out)?;
     Ok(made)
 }

@@ -1,7 +1,7 @@
 use whyslow_base::args::TalkArgs;
 use whyslow_base::failure::Failure;
 use whyslow_export::flame::{FlameGraph, NODES_MAX};
-use whyslow_export::stacks::{About, StackQuestion, Weight};
+use whyslow_export::stacks::{About, StackQuery, Weight};
 use whyslow_export::{
     SvgLook, write_collapsed, write_firefox, write_pprof, write_speedscope, write_svg,
 };
@@ -12,13 +12,13 @@ use super::target::{Form, opened, print_notes, window, write};
 use crate::cli::{StackArgs, StackWeight, SvgArgs};
 use crate::commands::filter::filter_of;
 
-fn question(args: &StackArgs, opened: &Opened) -> Result<StackQuestion, Failure> {
-    Ok(StackQuestion {
+fn query(args: &StackArgs, opened: &Opened) -> Result<StackQuery, Failure> {
+    Ok(StackQuery {
         window: window(&args.export, opened)?,
         filter: filter_of(&args.export.filter)?,
         weight: weight(args, opened),
         states: args.state.clone(),
-        ..StackQuestion::default()
+        ..StackQuery::default()
     })
 }
 
@@ -33,26 +33,26 @@ pub(crate) fn weight(args: &StackArgs, opened: &Opened) -> Weight {
 }
 
 pub(super) fn collapsed(args: &StackArgs, talk: &TalkArgs) -> Result<(), Failure> {
-    export(args, Form::Text, talk, |tables, question, _, out| {
-        Ok(write_collapsed(tables, question, out)?)
+    export(args, Form::Text, talk, |tables, query, _, out| {
+        Ok(write_collapsed(tables, query, out)?)
     })
 }
 
 pub(super) fn speedscope(args: &StackArgs, talk: &TalkArgs) -> Result<(), Failure> {
-    export(args, Form::Text, talk, |tables, question, name, out| {
-        Ok(write_speedscope(tables, question, name, out)?)
+    export(args, Form::Text, talk, |tables, query, name, out| {
+        Ok(write_speedscope(tables, query, name, out)?)
     })
 }
 
 pub(super) fn firefox(args: &StackArgs, talk: &TalkArgs) -> Result<(), Failure> {
-    export(args, Form::Text, talk, |tables, question, name, out| {
-        Ok(write_firefox(tables, question, name, out)?)
+    export(args, Form::Text, talk, |tables, query, name, out| {
+        Ok(write_firefox(tables, query, name, out)?)
     })
 }
 
 pub(super) fn pprof(args: &StackArgs, talk: &TalkArgs) -> Result<(), Failure> {
-    export(args, Form::Binary, talk, |tables, question, _, out| {
-        Ok(write_pprof(tables, question, out)?)
+    export(args, Form::Binary, talk, |tables, query, _, out| {
+        Ok(write_pprof(tables, query, out)?)
     })
 }
 
@@ -65,7 +65,7 @@ pub(super) fn svg(args: &SvgArgs, talk: &TalkArgs) -> Result<(), Failure> {
         let civil = calendar.zone.civil(ts);
         format!("{} {}", civil.date(), civil.time())
     };
-    let counted = question(&args.stacks, &opened)?.weight.about();
+    let counted = query(&args.stacks, &opened)?.weight.about();
     let look = SvgLook {
         title: args
             .title
@@ -87,16 +87,16 @@ pub(crate) fn graph(
     opened: &Opened,
     tables: &dyn Tables,
 ) -> Result<FlameGraph, Failure> {
-    let question = question(&args.stacks, opened)?;
+    let query = query(&args.stacks, opened)?;
     let calendar = opened.calendar(None);
     let baseline = match &args.versus {
         None => None,
-        Some(text) => Some(StackQuestion {
+        Some(text) => Some(StackQuery {
             window: Some(text.resolve(&calendar, |operation| opened.window_of(operation))?),
-            ..question.clone()
+            ..query.clone()
         }),
     };
-    let mut graph = FlameGraph::of(tables, &question, baseline.as_ref())?;
+    let mut graph = FlameGraph::of(tables, &query, baseline.as_ref())?;
     graph.prune(NODES_MAX);
     Ok(graph)
 }
@@ -107,15 +107,15 @@ fn export(
     talk: &TalkArgs,
     export: impl FnOnce(
         &dyn Tables,
-        &StackQuestion,
+        &StackQuery,
         &str,
         &mut dyn std::io::Write,
     ) -> Result<About, Failure>,
 ) -> Result<(), Failure> {
     let opened = opened(&args.export, talk)?;
-    let question = question(args, &opened)?;
+    let query = query(args, &opened)?;
     let about = write(&args.export, form, |out| {
-        export(&*opened.tables, &question, opened.name(), out)
+        export(&*opened.tables, &query, opened.name(), out)
     })?;
     print_notes(&about, talk);
     Ok(())

@@ -22,7 +22,7 @@ pub(super) fn find(args: &FleetFindArgs, talk: &TalkArgs) -> Result<(), Failure>
     let (lake, found) = found(args.lake.as_deref(), &args.recording)?;
     let next = next(&lake, &found, &args.recording);
     let mut answer = Answer {
-        question: "fleet find".into(),
+        query: "fleet find".into(),
         tables: vec![facts(&found, &args.recording, next.as_deref())],
         next,
         ..Answer::default()

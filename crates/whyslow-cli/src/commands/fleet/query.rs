@@ -13,7 +13,7 @@ use whyslow_model::Ns;
 use whyslow_model::text::is_name;
 use whyslow_model::text::shown;
 use whyslow_render::Subject;
-use whyslow_sources::lake::{answer, ask};
+use whyslow_sources::lake::{answer, evaluate};
 
 use super::failed::failed;
 use super::push::{self, FallbackHost};
@@ -44,8 +44,8 @@ pub(super) fn run(query: &FleetQuery, talk: &TalkArgs) -> Result<(), Failure> {
     let window = query.named_window(&zone)?;
     let cancel = interrupt::flag()?;
     let request = request_of(query, lake.clone(), window);
-    let mut found = answer(&ask(&request, &cancel)?)?;
-    let is_exact = query.question.as_deref() == Some("slowest");
+    let mut found = answer(&evaluate(&request, &cancel)?)?;
+    let is_exact = query.query.as_deref() == Some("slowest");
     found.window = window.filter(|(begin, _)| *begin > 0).map(|window| {
         if is_exact {
             window

@@ -137,7 +137,7 @@ fn check_conditions(when: &[Term], options: &Options) -> Result<(), Failure> {
             let hint = "remove --min and --light, which record only long system calls";
             return Err(Failure::usage(message).hint(hint));
         }
-        if !term.is_told() {
+        if !term.is_reported() {
             let message = format!("`{}`: this kernel does not report pressure", term.text);
             return Err(Failure::usage(message)
                 .hint("boot a kernel with CONFIG_PSI, without psi=0, to get /proc/pressure"));

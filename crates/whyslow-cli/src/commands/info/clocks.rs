@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-use whyslow_analysis::{AnalysisError, Filter, Kind, Question, Verb, each_row};
+use whyslow_analysis::{AnalysisError, Filter, Kind, Query, Verb, each_row};
 use whyslow_base::failure::Failure;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure};
 use whyslow_model::tables::SampleGapRow;
@@ -78,12 +78,12 @@ fn waits(tables: &dyn Tables) -> Result<Waits, AnalysisError> {
         dur_min: Some(WAIT_MIN),
         ..Filter::default()
     };
-    let question = Question {
+    let query = Query {
         filter,
-        ..Question::new(Kind::States, Verb::Log)
+        ..Query::new(Kind::States, Verb::Log)
     };
     let mut found = Waits::new();
-    each_row(tables, &question, &["ts_ns", "dur_ns", "tid"], &mut |row| {
+    each_row(tables, &query, &["ts_ns", "dur_ns", "tid"], &mut |row| {
         if let (Some(ts), Some(dur), Some(tid)) =
             (row.int("ts_ns"), row.int("dur_ns"), row.int("tid"))
         {

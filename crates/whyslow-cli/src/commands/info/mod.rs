@@ -60,7 +60,7 @@ fn answer(tables: &dyn Tables, args: &InfoArgs) -> Result<Answer, Failure> {
     let counts = counts(tables)?;
     let topics = metadata(tables)?.remove("topics").unwrap_or_default();
     let mut answer = Answer {
-        question: "info".into(),
+        query: "info".into(),
         window: Some((info.begin_ns, info.end_ns)),
         losses: losses(tables)?,
         ..Answer::default()

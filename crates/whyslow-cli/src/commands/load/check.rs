@@ -24,7 +24,7 @@ pub(super) fn run(args: &LoadCheckArgs, talk: &TalkArgs) -> Result<(), Failure> 
     let source = (&*opened.tables, window);
     let outcomes = outcomes(source, &args.assertions, !args.by.is_empty())?;
     let answer = Answer {
-        question: "load check".into(),
+        query: "load check".into(),
         tables: vec![check_table(&outcomes)],
         ..Answer::default()
     };

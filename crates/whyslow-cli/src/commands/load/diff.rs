@@ -1,7 +1,7 @@
 //! `load diff`: compares requests before and after a change.
 
 use whyslow_analysis::Weight;
-use whyslow_analysis::before_after::{Asked, Verdict, compare_requests};
+use whyslow_analysis::before_after::{CompareOptions, Verdict, compare_requests};
 use whyslow_base::args::TalkArgs;
 use whyslow_base::failure::Failure;
 use whyslow_base::time::{WindowText, Zone};
@@ -33,7 +33,7 @@ pub(super) fn run(args: &LoadDiffArgs, talk: &TalkArgs) -> Result<(), Failure> {
         window(&before, text.as_ref())?,
         window(later, args.versus.as_ref().or(text.as_ref()))?,
     ];
-    let comparison = Asked {
+    let comparison = CompareOptions {
         by_endpoint: !args.by.is_empty(),
         slow: args.slow,
         least: args.least,

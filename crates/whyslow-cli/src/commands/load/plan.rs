@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use whyslow_base::failure::Failure;
 use whyslow_load::{
-    Asked, Connections, Http, Limits, Model, Plan, Redirects, Target, Trace, Trust,
+    Connections, Http, Limits, Model, Plan, Redirects, RequestTemplate, Target, Trace, Trust,
 };
 
 use super::failed::failed;
@@ -25,10 +25,11 @@ pub(super) fn of(args: &LoadArgs) -> Result<Plan, Failure> {
         (None, None) => None,
     };
     let method = request.method.as_deref();
-    let template = Asked::new(method, &request.headers, body.map(Into::into)).map_err(failed)?;
+    let template =
+        RequestTemplate::new(method, &request.headers, body.map(Into::into)).map_err(failed)?;
     Ok(Plan {
         targets: targets(args, &template)?,
-        asked: template,
+        template,
         model: model(&args.amount),
         workers: workers(&args.amount),
         threads: std::thread::available_parallelism().map_or(1, |n| n.get().min(THREADS_MAX)),
@@ -92,7 +93,7 @@ fn model(amount: &AmountArgs) -> Model {
     Model::Closed(limits)
 }
 
-fn targets(args: &LoadArgs, template: &Asked) -> Result<Vec<Target>, Failure> {
+fn targets(args: &LoadArgs, template: &RequestTemplate) -> Result<Vec<Target>, Failure> {
     let mut targets = Vec::new();
     for address in &args.addresses {
         targets.push(template.target(address, 1).map_err(failed)?);
@@ -105,7 +106,7 @@ fn targets(args: &LoadArgs, template: &Asked) -> Result<Vec<Target>, Failure> {
 
 /// Reads URLs, one per line, with an optional weight in front; lines that start with `#` are
 /// comments.
-fn read(path: &Path, template: &Asked, targets: &mut Vec<Target>) -> Result<(), Failure> {
+fn read(path: &Path, template: &RequestTemplate, targets: &mut Vec<Target>) -> Result<(), Failure> {
     let text = fs::read_to_string(path).map_err(|error| Failure::reading(path, error))?;
     for line in text.lines().map(str::trim) {
         if line.is_empty() || line.starts_with('#') {

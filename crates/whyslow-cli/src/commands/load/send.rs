@@ -153,10 +153,10 @@ fn keep(places: &Places, talk: &TalkArgs) -> Result<(), Failure> {
         return Ok(());
     };
     let sources = [places.spool.clone()];
-    let mut teller = whyslow_base::progress::Teller::new(talk);
+    let mut progress = whyslow_base::progress::ProgressReporter::new(talk);
     let options = ImportOptions::new(recording);
-    let imported = whyslow_ingest::import(&sources, &options, &mut |at| teller.tell(at));
-    teller.end();
+    let imported = whyslow_ingest::import(&sources, &options, &mut |at| progress.show(at));
+    progress.end();
     let hint = format!("import the requests again: whyslow import {spool}");
     imported.map_err(|error| Failure::from(error).hint(hint))?;
     recording::remember(recording);

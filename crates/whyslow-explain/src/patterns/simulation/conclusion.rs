@@ -188,7 +188,11 @@ fn each_kind_of_slowness_is_given_its_class() {
         };
         let found = judge(&input);
         if found.class == Class::Periodic {
-            assert!(found.says.contains("cron started with"), "{}", found.says);
+            assert!(
+                found.summary.contains("cron started with"),
+                "{}",
+                found.summary
+            );
         }
         found.class
     });

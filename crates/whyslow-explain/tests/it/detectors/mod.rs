@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use whyslow_explain::{Finding, Question, Report, explain};
+use whyslow_explain::{Observation, Query, Report, explain};
 use whyslow_test_recordings::Recorded;
 
 /// A trace that is written call by call.
@@ -52,25 +52,25 @@ impl Trace {
         self.call(tid, "openat", &arguments, fd, 5);
     }
 
-    fn report(&self, question: &Question) -> Report {
+    fn report(&self, query: &Query) -> Report {
         let made = Recorded::of_text(&self.text);
-        explain(&made.recording, question, None).expect("an answer")
+        explain(&made.recording, query, None).expect("an answer")
     }
 
-    fn findings(&self) -> Vec<Finding> {
-        self.report(&Question::default()).findings
+    fn observations(&self) -> Vec<Observation> {
+        self.report(&Query::default()).observations
     }
 
-    fn found(&self, kind: &str) -> Option<Finding> {
-        let mut findings = self.findings();
-        findings.retain(|finding| finding.kind == kind);
-        assert!(findings.len() <= 1, "{findings:#?}");
-        findings.pop()
+    fn found(&self, kind: &str) -> Option<Observation> {
+        let mut observations = self.observations();
+        observations.retain(|observation| observation.kind == kind);
+        assert!(observations.len() <= 1, "{observations:#?}");
+        observations.pop()
     }
 }
 
-fn number(finding: &Finding, name: &str) -> f64 {
-    let found = finding.numbers.iter().find(|(of, _)| of == name);
+fn number(observation: &Observation, name: &str) -> f64 {
+    let found = observation.numbers.iter().find(|(of, _)| of == name);
     found.expect("a number").1
 }
 
@@ -101,20 +101,20 @@ fn temporary(deletes: bool, opens: bool) -> Trace {
 
 #[test]
 fn files_that_live_for_a_moment_are_found_with_thread_and_bytes_a_burst() {
-    let finding = temporary(true, true)
+    let observation = temporary(true, true)
         .found("temporary_files")
         .expect("found");
-    assert_eq!(finding.culprit.pid, Some(10));
-    assert_eq!(finding.culprit.tid, Some(11));
+    assert_eq!(observation.culprit.pid, Some(10));
+    assert_eq!(observation.culprit.tid, Some(11));
     assert_eq!(
-        finding.object.as_ref().expect("a pattern").name,
+        observation.object.as_ref().expect("a pattern").name,
         "/srv/cache/req-*/part-*"
     );
-    assert_eq!(number(&finding, "files"), 350.0);
-    assert_eq!(number(&finding, "deleted"), 350.0);
-    assert_eq!(number(&finding, "bytes_written"), 350.0 * 2048.0);
-    assert_eq!(number(&finding, "bursts"), 5.0);
-    assert_eq!(number(&finding, "bytes_per_burst"), 70.0 * 2048.0);
+    assert_eq!(number(&observation, "files"), 350.0);
+    assert_eq!(number(&observation, "deleted"), 350.0);
+    assert_eq!(number(&observation, "bytes_written"), 350.0 * 2048.0);
+    assert_eq!(number(&observation, "bursts"), 5.0);
+    assert_eq!(number(&observation, "bytes_per_burst"), 70.0 * 2048.0);
 }
 
 #[test]
@@ -144,11 +144,11 @@ fn flood(path: &str, every_us: u64, returns: bool) -> Trace {
 
 #[test]
 fn a_log_that_gets_more_than_a_disk_takes_is_found() {
-    let finding = flood("/var/log/app.log", 500, true)
+    let observation = flood("/var/log/app.log", 500, true)
         .found("log_flood")
         .expect("found");
-    assert_eq!(finding.culprit.name, "server");
-    assert_eq!(finding.object.expect("a file").name, "/var/log/app.log");
+    assert_eq!(observation.culprit.name, "server");
+    assert_eq!(observation.object.expect("a file").name, "/var/log/app.log");
 }
 
 #[test]
@@ -186,12 +186,12 @@ fn syncs(call: &str, each_us: u64) -> Trace {
 
 #[test]
 fn who_synchronises_most_of_the_time_is_found() {
-    let finding = syncs("fsync", 80_000)
+    let observation = syncs("fsync", 80_000)
         .found("fsync_neighbour")
         .expect("found");
-    assert_eq!(finding.culprit.pid, Some(20));
-    assert!((number(&finding, "busy_ratio") - 0.8).abs() < 0.05);
-    assert!((number(&finding, "syncs_per_second") - 10.0).abs() < 1.0);
+    assert_eq!(observation.culprit.pid, Some(20));
+    assert!((number(&observation, "busy_ratio") - 0.8).abs() < 0.05);
+    assert!((number(&observation, "syncs_per_second") - 10.0).abs() < 1.0);
 }
 
 #[test]
@@ -212,9 +212,9 @@ fn names(every_us: u64) -> Trace {
 
 #[test]
 fn a_storm_of_names_is_found_and_the_same_names_slowly_are_none() {
-    let finding = names(20).found("metadata_storm").expect("found");
-    assert_eq!(finding.culprit.name, "server");
-    assert_eq!(number(&finding, "failed_ratio"), 1.0);
+    let observation = names(20).found("metadata_storm").expect("found");
+    assert_eq!(observation.culprit.name, "server");
+    assert_eq!(number(&observation, "failed_ratio"), 1.0);
     assert!(names(100).found("metadata_storm").is_none());
 }
 
@@ -243,10 +243,14 @@ fn old_data(from_disk: bool, appends: bool) -> Trace {
 
 #[test]
 fn old_data_from_the_disk_is_found_with_who_writes_meanwhile() {
-    let finding = old_data(true, true).found("old_data").expect("found");
-    assert_eq!(finding.culprit.name, "server");
-    assert_eq!(number(&finding, "bytes_from_device"), 8.0 * 262_144.0);
-    assert!(finding.says.contains("other[20]"), "{}", finding.says);
+    let observation = old_data(true, true).found("old_data").expect("found");
+    assert_eq!(observation.culprit.name, "server");
+    assert_eq!(number(&observation, "bytes_from_device"), 8.0 * 262_144.0);
+    assert!(
+        observation.summary.contains("other[20]"),
+        "{}",
+        observation.summary
+    );
 }
 
 #[test]
@@ -277,19 +281,19 @@ fn peers(bad: Option<usize>) -> Trace {
 }
 
 fn pattern(trace: &Trace) -> whyslow_explain::Pattern {
-    let question = Question {
+    let query = Query {
         calls: vec!["recvfrom".into()],
         min: Some(5_000_000),
-        ..Question::default()
+        ..Query::default()
     };
-    trace.report(&question).patterns.remove(0)
+    trace.report(&query).patterns.remove(0)
 }
 
 #[test]
 fn one_of_six_peers_that_is_late_is_told() {
     let found = pattern(&peers(Some(3)));
     assert_eq!(found.class, "one_device", "{found:#?}");
-    assert!(found.says.contains("10.0.0.4:80"), "{}", found.says);
+    assert!(found.summary.contains("10.0.0.4:80"), "{}", found.summary);
     let found = pattern(&peers(None));
     assert_ne!(found.class, "one_device", "{found:#?}");
 }
@@ -320,9 +324,13 @@ fn a_device_that_is_busy_and_slow_by_its_counters_is_told_and_coincides() {
         (found.begin_ns, found.end_ns),
         (10_000_000_000, 12_000_000_000)
     );
-    assert!(found.says.contains("2.00 s of 4.00 s"), "{}", found.says);
-    assert!(found.says.contains("145 ms"), "{}", found.says);
-    assert!(found.says.contains("overlapped"), "{}", found.says);
+    assert!(
+        found.summary.contains("2.00 s of 4.00 s"),
+        "{}",
+        found.summary
+    );
+    assert!(found.summary.contains("145 ms"), "{}", found.summary);
+    assert!(found.summary.contains("overlapped"), "{}", found.summary);
     assert!(found.evidence[0].contains("grade C"), "{found:#?}");
 }
 
@@ -330,7 +338,7 @@ fn a_device_that_is_busy_and_slow_by_its_counters_is_told_and_coincides() {
 fn a_device_in_use_all_the_time_that_answers_at_once_is_not_told() {
     let trace = seconds_of_a_device(&[(100, 1), (100, 2), (50, 90)]);
     assert_eq!(trace.found("device_busy"), None);
-    let caveats = trace.report(&Question::default()).caveats;
+    let caveats = trace.report(&Query::default()).caveats;
     assert!(
         caveats
             .iter()
@@ -354,8 +362,12 @@ fn slow_lookups_without_anything_else_are_told_with_what_hints_at_a_timeout() {
     let found = trace.found("slow_lookup").expect("the lookup");
     assert_eq!(found.culprit.name, "wget");
     assert_eq!(found.numbers[0], ("lookups".to_owned(), 1.0));
-    assert!(found.says.contains("5.01 s"), "{}", found.says);
-    assert!(found.says.contains("a hint, no proof"), "{}", found.says);
+    assert!(found.summary.contains("5.01 s"), "{}", found.summary);
+    assert!(
+        found.summary.contains("a hint, no proof"),
+        "{}",
+        found.summary
+    );
     assert!(found.evidence[0].contains("grade C"), "{found:#?}");
 }
 
@@ -371,8 +383,8 @@ fn lookups_of_several_processes_of_one_name_are_no_single_one_s() {
     let found = trace.found("slow_lookup").expect("the lookups");
     assert_eq!(found.culprit.pid, None);
     assert!(
-        found.says.contains("php-fpm (2 processes)"),
+        found.summary.contains("php-fpm (2 processes)"),
         "{}",
-        found.says
+        found.summary
     );
 }

@@ -19,7 +19,7 @@ mod random;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use whyslow_explain::{ActorKind, Part, Question, Story, explain};
+use whyslow_explain::{ActorKind, Finding, Part, Query, explain};
 use whyslow_model::Window;
 use whyslow_test_recordings::Recorded;
 
@@ -78,32 +78,32 @@ fn line_of(part: &Part) -> String {
     line
 }
 
-fn story_of(case: &Case<'_>) -> Story {
+fn finding_of(case: &Case<'_>) -> Finding {
     let made = Recorded::of_text(case.trace);
     let words: Vec<&str> = case.command.split_whitespace().collect();
     let [_, tid, window] = words.as_slice() else {
         panic!("{}: explain TID BEGIN..END", case.command);
     };
     let (begin, end) = window.split_once("..").expect("a window");
-    let question = Question {
+    let query = Query {
         window: Some(Window::new(ns(begin), ns(end))),
         tids: vec![tid.parse().expect("a number")],
-        ..Question::default()
+        ..Query::default()
     };
-    let report = explain(&made.recording, &question, None).expect("an answer");
-    report.stories.into_iter().next().expect("a story")
+    let report = explain(&made.recording, &query, None).expect("an answer");
+    report.findings.into_iter().next().expect("a finding")
 }
 
 fn answer(case: &Case<'_>) -> Vec<String> {
-    let story = story_of(case);
-    let sum: i64 = story.parts.iter().map(|part| part.dur_ns).sum();
+    let finding = finding_of(case);
+    let sum: i64 = finding.parts.iter().map(|part| part.dur_ns).sum();
     assert_eq!(
         sum,
-        story.target.end_ns - story.target.begin_ns,
+        finding.target.end_ns - finding.target.begin_ns,
         "{}: every instant counts once",
         case.title
     );
-    let shown = story.parts.iter().filter(|part| part.share >= LEAST);
+    let shown = finding.parts.iter().filter(|part| part.share >= LEAST);
     shown.map(line_of).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use whyslow_explain::{Question, explain};
+use whyslow_explain::{Query, explain};
 use whyslow_model::Window;
 use whyslow_test_recordings::Recorded;
 
@@ -105,15 +105,15 @@ fn every_moment_of_a_window_counts_once_whatever_happened() {
         for tid in 2..=THREADS as i32 {
             let begin = 1_000_000_000 + dice.below(200_000_000) as i64;
             let end = begin + 1 + dice.below(300_000_000) as i64;
-            let question = Question {
+            let query = Query {
                 window: Some(Window::new(begin, end)),
                 tids: vec![tid],
-                ..Question::default()
+                ..Query::default()
             };
-            let report = explain(&made.recording, &question, None).expect("an answer");
-            for story in report.stories {
-                let length = story.target.end_ns - story.target.begin_ns;
-                let sum: i64 = story.parts.iter().map(|part| part.dur_ns).sum();
+            let report = explain(&made.recording, &query, None).expect("an answer");
+            for finding in report.findings {
+                let length = finding.target.end_ns - finding.target.begin_ns;
+                let sum: i64 = finding.parts.iter().map(|part| part.dur_ns).sum();
                 assert_eq!(sum, length, "seed {seed}, thread {tid}, {begin}..{end}");
                 explained += 1;
             }

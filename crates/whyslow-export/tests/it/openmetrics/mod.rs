@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use proptest::prelude::*;
 use whyslow_analysis::Filter;
 use whyslow_export::openmetrics::Metrics;
-use whyslow_export::snapshot::{CutQuestion, cut};
+use whyslow_export::snapshot::{CutQuery, cut};
 use whyslow_model::Window;
 use whyslow_store::{Recording, Tables};
 use whyslow_test_recordings::Recorded;
@@ -86,14 +86,14 @@ fn check_followed(whole: &Recorded, mut begins: Vec<f64>) {
         let next = begins.get(number + 1);
         // Including some of the next part.
         let until = next.map_or(last, |next| moment(whole, *next) + 2 * SETTLED);
-        let question = CutQuestion {
+        let query = CutQuery {
             focus: Window::new(moment(whole, *begin), until.min(last)),
             around: Some(0),
             digest: whole.recording.digest().expect("it is whole"),
         };
         let folder = tempfile::tempdir().expect("a temporary folder");
         let target = folder.path().join("cut.wsl");
-        cut(&whole.recording, &question, &target, &never).expect("it can be cut");
+        cut(&whole.recording, &query, &target, &never).expect("it can be cut");
         let part = Recording::open(&target).expect("it is a recording");
         followed.follow(&part).expect("it can be read");
     }
@@ -125,14 +125,14 @@ fn what_nobody_saw_is_told() {
     let mut metrics = Metrics::default();
     let never = AtomicBool::new(false);
     for (begin, end) in [(0.0, 0.4), (0.6, 1.0)] {
-        let question = CutQuestion {
+        let query = CutQuery {
             focus: Window::new(moment(whole, begin), moment(whole, end)),
             around: Some(0),
             digest: whole.recording.digest().expect("it is whole"),
         };
         let folder = tempfile::tempdir().expect("a temporary folder");
         let target = folder.path().join("cut.wsl");
-        cut(&whole.recording, &question, &target, &never).expect("it can be cut");
+        cut(&whole.recording, &query, &target, &never).expect("it can be cut");
         let part = Recording::open(&target).expect("it is a recording");
         metrics.follow(&part).expect("it can be read");
     }

@@ -7,8 +7,8 @@ use std::sync::atomic::AtomicBool;
 
 use made::{incident, text};
 use proptest::prelude::*;
-use whyslow_analysis::{Kind, Question, TOPICS, Verb, ask};
-use whyslow_export::snapshot::{CutQuestion, cut};
+use whyslow_analysis::{Kind, Query, TOPICS, Verb, evaluate};
+use whyslow_export::snapshot::{CutQuery, cut};
 use whyslow_model::Window;
 use whyslow_store::{Recording, StoreError, Tables, packed};
 use whyslow_test_recordings::Recorded;
@@ -16,14 +16,14 @@ use whyslow_test_recordings::Recorded;
 /// A snapshot, packed and unpacked.
 fn cut_of(whole: &Recorded, focus: Window, around: Option<i64>) -> (Recording, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let question = CutQuestion {
+    let query = CutQuery {
         focus,
         around,
         digest: whole.recording.digest().expect("it is whole"),
     };
     let target = folder.path().join("cut.wsl");
     let never = AtomicBool::new(false);
-    cut(&whole.recording, &question, &target, &never).expect("it can be cut");
+    cut(&whole.recording, &query, &target, &never).expect("it can be cut");
     let mut file = Vec::new();
     packed::pack(&target, &mut file).expect("writing to a vector");
     let unpacked = folder.path().join("unpacked.wsl");
@@ -39,35 +39,35 @@ fn cut_of(whole: &Recorded, focus: Window, around: Option<i64>) -> (Recording, t
 }
 
 /// All views, plain and with options that affect what is read.
-fn questions(window: Window) -> Vec<Question> {
-    let mut questions = Vec::new();
+fn queries(window: Window) -> Vec<Query> {
+    let mut queries = Vec::new();
     for topic in TOPICS {
         // `differs` compares with everything else in the recording.
         for view in topic.views.iter().filter(|view| view.verb != Verb::Differs) {
-            let plain = Question {
+            let plain = Query {
                 window: Some(window),
                 limit: Some(0),
                 wide: true,
-                ..Question::new(topic.kind, view.verb)
+                ..Query::new(topic.kind, view.verb)
             };
             if view.by_time {
                 let interval = (window.length() / 3).max(1_000_000_000);
-                questions.push(Question {
+                queries.push(Query {
                     interval: Some(interval),
                     ..plain.clone()
                 });
             }
-            questions.push(plain);
+            queries.push(plain);
         }
     }
-    questions
+    queries
 }
 
 fn same_answers(whole: &dyn Tables, part: &dyn Tables, window: Window) {
     let mut rows = 0;
-    for question in questions(window) {
-        let what = (question.kind, question.verb, question.interval);
-        let (here, there) = (ask(part, &question), ask(whole, &question));
+    for query in queries(window) {
+        let what = (query.kind, query.verb, query.interval);
+        let (here, there) = (evaluate(part, &query), evaluate(whole, &query));
         match (here, there) {
             (Ok(here), Ok(there)) => {
                 rows += there
@@ -156,31 +156,31 @@ fn the_text_trace_has_what_it_is_made_for() {
 }
 
 #[test]
-fn a_part_of_an_incident_tells_the_same_stories() {
+fn a_part_of_an_incident_tells_the_same_findings() {
     let whole = incident();
     let mut compared = 0;
     for (begin, length) in [(0.15, 0.2), (0.55, 0.1), (0.6, 0.3)] {
         let window = window(whole, begin, length);
         let (part, _folder) = cut_of(whole, window, None);
-        let question = whyslow_explain::Question {
+        let query = whyslow_explain::Query {
             window: Some(window),
-            ..whyslow_explain::Question::default()
+            ..whyslow_explain::Query::default()
         };
-        let explain = |tables| whyslow_explain::explain(tables, &question, None);
+        let explain = |tables| whyslow_explain::explain(tables, &query, None);
         let there = explain(&whole.recording).expect("it can be explained");
         let here = explain(&part).expect("it can be explained");
-        let stories = |report: &whyslow_explain::Report| {
-            let of = |story: &whyslow_explain::Story| {
-                let blame = story.parts.iter().map(|part| {
+        let findings = |report: &whyslow_explain::Report| {
+            let of = |finding: &whyslow_explain::Finding| {
+                let blame = finding.parts.iter().map(|part| {
                     let culprit = part.culprit.name.clone();
                     (part.mechanism.clone(), culprit, part.dur_ns)
                 });
-                (story.target.id.clone(), blame.collect::<Vec<_>>())
+                (finding.target.id.clone(), blame.collect::<Vec<_>>())
             };
-            report.stories.iter().map(of).collect::<Vec<_>>()
+            report.findings.iter().map(of).collect::<Vec<_>>()
         };
-        assert_eq!(stories(&here), stories(&there));
-        compared += there.stories.len();
+        assert_eq!(findings(&here), findings(&there));
+        compared += there.findings.len();
         assert!(
             here.caveats
                 .iter()
@@ -193,7 +193,7 @@ fn a_part_of_an_incident_tells_the_same_stories() {
                 .any(|caveat| caveat.contains("an excerpt of a longer recording"))
         );
     }
-    assert!(compared > 1, "only {compared} stories were compared");
+    assert!(compared > 1, "only {compared} findings were compared");
 }
 
 #[test]
@@ -201,9 +201,9 @@ fn what_is_compared_with_the_rest_says_that_there_is_less_of_it() {
     let whole = incident();
     let window = window(whole, 0.55, 0.05);
     let (part, _folder) = cut_of(whole, window, None);
-    let mut question = Question::new(Kind::Io, Verb::Differs);
-    question.window = Some(window);
-    let caveats = |tables| ask(tables, &question).expect("an answer").caveats;
+    let mut query = Query::new(Kind::Io, Verb::Differs);
+    query.window = Some(window);
+    let caveats = |tables| evaluate(tables, &query).expect("an answer").caveats;
     let is_it = |caveat: &String| caveat.contains("this slice of a recording");
     assert!(caveats(&part).iter().any(is_it));
     assert!(!caveats(&whole.recording).iter().any(is_it));
@@ -230,7 +230,7 @@ fn a_part_of_a_part_is_one_of_the_whole() {
 #[test]
 fn equal_parts_are_equal_files() {
     let whole = incident();
-    let question = CutQuestion {
+    let query = CutQuery {
         focus: window(whole, 0.3, 0.1),
         around: None,
         digest: String::new(),
@@ -240,7 +240,7 @@ fn equal_parts_are_equal_files() {
         .map(|name| {
             let target = folder.path().join(name);
             let never = AtomicBool::new(false);
-            cut(&whole.recording, &question, &target, &never).expect("it can be cut");
+            cut(&whole.recording, &query, &target, &never).expect("it can be cut");
             let mut file = Vec::new();
             packed::pack(&target, &mut file).expect("writing to a vector");
             file
@@ -253,13 +253,13 @@ fn equal_parts_are_equal_files() {
 fn who_says_stop_leaves_nothing() {
     let whole = incident();
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let question = CutQuestion {
+    let query = CutQuery {
         focus: window(whole, 0.0, 1.0),
         around: None,
         digest: String::new(),
     };
     let target = folder.path().join("cut.wsl");
-    let stopped = cut(&whole.recording, &question, &target, &AtomicBool::new(true));
+    let stopped = cut(&whole.recording, &query, &target, &AtomicBool::new(true));
     assert!(matches!(stopped, Err(StoreError::Stopped)));
     assert_eq!(
         std::fs::read_dir(folder.path()).map(Iterator::count).ok(),

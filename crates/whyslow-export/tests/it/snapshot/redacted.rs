@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use whyslow_export::redact::{Keep, Key, RedactedTables, Redactor, Scope};
-use whyslow_export::snapshot::{CutQuestion, cut};
+use whyslow_export::snapshot::{CutQuery, cut};
 use whyslow_model::{ColumnType, Window, tables};
 use whyslow_store::{Recording, Scan, Tables, packed};
 use whyslow_test_recordings::Recorded;
@@ -51,7 +51,7 @@ struct Sent {
 
 fn sent(whole: &Recorded, scope: Scope, keep: &[&str]) -> Sent {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let question = CutQuestion {
+    let query = CutQuery {
         focus: all(&whole.recording),
         around: None,
         digest: whole.recording.digest().expect("it is whole"),
@@ -61,7 +61,7 @@ fn sent(whole: &Recorded, scope: Scope, keep: &[&str]) -> Sent {
     let again = Recording::open(whole.recording.path()).expect("it is a recording");
     let redacted = RedactedTables::new(Box::new(again), redactor).expect("it can be read");
     let target = folder.path().join("cut.wsl");
-    cut(&redacted, &question, &target, &AtomicBool::new(false)).expect("it can be cut");
+    cut(&redacted, &query, &target, &AtomicBool::new(false)).expect("it can be cut");
     let mut packed = Vec::new();
     packed::pack(&target, &mut packed).expect("writing to a vector");
     let mut archive = Vec::new();
@@ -221,19 +221,18 @@ fn no_text_that_an_incident_would_tell_is_in_a_redacted_part() {
 }
 
 #[test]
-fn a_redacted_part_tells_the_same_story() {
+fn a_redacted_part_tells_the_same_finding() {
     let whole = incident();
     let sent = sent(whole, Scope::Names, &[]);
-    let question = whyslow_explain::Question::default();
-    let stories = |tables| {
-        let report =
-            whyslow_explain::explain(tables, &question, None).expect("it can be explained");
-        let of = |story: &whyslow_explain::Story| {
-            let parts = story.parts.iter();
+    let query = whyslow_explain::Query::default();
+    let findings = |tables| {
+        let report = whyslow_explain::explain(tables, &query, None).expect("it can be explained");
+        let of = |finding: &whyslow_explain::Finding| {
+            let parts = finding.parts.iter();
             let blame = parts.map(|part| (part.mechanism.clone(), part.dur_ns));
-            (story.target.id.clone(), blame.collect::<Vec<_>>())
+            (finding.target.id.clone(), blame.collect::<Vec<_>>())
         };
-        report.stories.iter().map(of).collect::<Vec<_>>()
+        report.findings.iter().map(of).collect::<Vec<_>>()
     };
-    assert_eq!(stories(&sent.recording), stories(&whole.recording));
+    assert_eq!(findings(&sent.recording), findings(&whole.recording));
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use whyslow_analysis::Filter;
 use whyslow_export::flame::FlameGraph;
-use whyslow_export::stacks::{Mark, StackQuestion, Weight, each_sample};
+use whyslow_export::stacks::{Mark, StackQuery, Weight, each_sample};
 use whyslow_model::tables::{Collected, MetadataRow, SampleGapRow, StackSampleRow};
 use whyslow_model::{Symbols, Window};
 use whyslow_store::{MemoryTables, RecordingInfo};
@@ -97,11 +97,11 @@ impl Made {
     }
 
     /// Milliseconds by thread, and whether it was stopped.
-    fn weights(&self, question: &StackQuestion) -> BTreeMap<(i64, bool), i64> {
+    fn weights(&self, query: &StackQuery) -> BTreeMap<(i64, bool), i64> {
         let tables = self.tables();
         let mut actual = BTreeMap::new();
         let mut total = 0;
-        each_sample(&tables, question, &mut |sample| {
+        each_sample(&tables, query, &mut |sample| {
             let is_stopped = sample.mark == Some(Mark::Stopped);
             *actual
                 .entry((sample.tid.unwrap_or(0), is_stopped))
@@ -109,16 +109,16 @@ impl Made {
             total += sample.dur;
         })
         .expect("samples");
-        let graph = FlameGraph::of(&tables, question, None).expect("a graph");
+        let graph = FlameGraph::of(&tables, query, None).expect("a graph");
         assert_eq!(graph.total_ns(), total);
         actual
     }
 }
 
-fn with_weight(weight: Weight) -> StackQuestion {
-    StackQuestion {
+fn with_weight(weight: Weight) -> StackQuery {
+    StackQuery {
         weight,
-        ..StackQuestion::default()
+        ..StackQuery::default()
     }
 }
 
@@ -142,7 +142,7 @@ fn a_stop_is_of_all_threads_of_its_process_whatever_is_asked_for() {
     let actual = made.weights(&with_weight(Weight::Time));
     let both = stopped.into_iter().chain([((21, false), 100)]);
     assert_eq!(actual, both.collect());
-    let of_thread = StackQuestion {
+    let of_thread = StackQuery {
         filter: Filter {
             threads: vec!["t11".to_owned()],
             ..Filter::default()
@@ -173,9 +173,9 @@ fn half_an_interval_before_a_wait_is_of_what_was_before_it() {
     let mut made = Made::profiled();
     made.wait((1, 11), (100, 300));
     let tables = made.tables();
-    let waited = |question: &StackQuestion| {
+    let waited = |query: &StackQuery| {
         let mut waited = Vec::new();
-        each_sample(&tables, question, &mut |sample| {
+        each_sample(&tables, query, &mut |sample| {
             if sample.tid == Some(11) && sample.callsite.is_some() {
                 let begin = sample.begin / MS;
                 waited.push((begin, sample.dur / MS, sample.callsite, sample.mark));
@@ -189,7 +189,7 @@ fn half_an_interval_before_a_wait_is_of_what_was_before_it() {
     assert_eq!(waited(&with_weight(Weight::Time)), both);
     // Before the wait, it may have been on a CPU.
     assert_eq!(waited(&with_weight(Weight::OffCpu)), [wait]);
-    let within = StackQuestion {
+    let within = StackQuery {
         window: Some(Window::new(102 * MS, 110 * MS)),
         ..with_weight(Weight::Time)
     };

@@ -8,9 +8,9 @@ use std::io::Read as _;
 
 use made::HOSTILE;
 use proptest::prelude::*;
-use whyslow_analysis::{Kind, Question, Verb, ask};
+use whyslow_analysis::{Kind, Query, Verb, evaluate};
 use whyslow_export::flame::{FlameGraph, ROOT};
-use whyslow_export::stacks::{Callsites, StackQuestion, Weight, each_sample};
+use whyslow_export::stacks::{Callsites, StackQuery, Weight, each_sample};
 use whyslow_export::{SvgLook, write_collapsed, write_pprof, write_speedscope, write_svg};
 use whyslow_model::Window;
 use whyslow_model::answer::Value;
@@ -31,19 +31,19 @@ const STACKS: &str = "\
 1.172000 [0] (tid=11) sched_switch prev=11 prev_comm=db prev_state=S next=10 next_comm=web
 ";
 
-fn with_weight(weight: Weight) -> StackQuestion {
-    StackQuestion {
+fn with_weight(weight: Weight) -> StackQuery {
+    StackQuery {
         weight,
-        ..StackQuestion::default()
+        ..StackQuery::default()
     }
 }
 
 /// Total time according to `stacks usage`, of all processes.
 fn off_cpu_total(recorded: &Recorded) -> i64 {
-    let mut question = Question::new(Kind::Stacks, Verb::Usage);
-    question.limit = Some(0);
-    question.filter.ops = vec!["offcpu".to_owned()];
-    let answer = ask(&recorded.recording, &question).expect("an answer");
+    let mut query = Query::new(Kind::Stacks, Verb::Usage);
+    query.limit = Some(0);
+    query.filter.ops = vec!["offcpu".to_owned()];
+    let answer = evaluate(&recorded.recording, &query).expect("an answer");
     let table = &answer.tables[0];
     let at = table
         .columns
@@ -57,9 +57,9 @@ fn off_cpu_total(recorded: &Recorded) -> i64 {
     totals.sum()
 }
 
-fn collapsed(recorded: &Recorded, question: &StackQuestion) -> String {
+fn collapsed(recorded: &Recorded, query: &StackQuery) -> String {
     let mut out = Vec::new();
-    write_collapsed(&recorded.recording, question, &mut out).expect("written");
+    write_collapsed(&recorded.recording, query, &mut out).expect("written");
     String::from_utf8(out).expect("text")
 }
 
@@ -74,14 +74,14 @@ fn time_of_lines(text: &str) -> i64 {
 #[test]
 fn every_form_has_the_time_that_the_program_tells() {
     let recorded = Recorded::of_text(STACKS);
-    let question = with_weight(Weight::OffCpu);
+    let query = with_weight(Weight::OffCpu);
     assert_eq!(off_cpu_total(&recorded), 150_000_000);
-    let graph = FlameGraph::of(&recorded.recording, &question, None).expect("a graph");
+    let graph = FlameGraph::of(&recorded.recording, &query, None).expect("a graph");
     assert_eq!(graph.total_ns(), 150_000_000);
     assert_eq!(graph.samples, 3);
-    assert_eq!(time_of_lines(&collapsed(&recorded, &question)), 150_000_000);
+    assert_eq!(time_of_lines(&collapsed(&recorded, &query)), 150_000_000);
     let mut out = Vec::new();
-    write_speedscope(&recorded.recording, &question, "x", &mut out).expect("written");
+    write_speedscope(&recorded.recording, &query, "x", &mut out).expect("written");
     let document: serde_json::Value = serde_json::from_slice(&out).expect("JSON");
     let profiles = document["profiles"].as_array().expect("profiles");
     let weights = profiles
@@ -105,15 +105,15 @@ fn sums_are_those_of_single_samples() {
         let (begin, third) = (info.begin_ns, (info.end_ns - info.begin_ns) / 3);
         for window in [None, Some(Window::new(begin + third, begin + 2 * third))] {
             for weight in [Weight::OffCpu, Weight::Samples, Weight::Time] {
-                let question = StackQuestion {
+                let query = StackQuery {
                     window,
                     weight,
-                    ..StackQuestion::default()
+                    ..StackQuery::default()
                 };
                 let mut single: BTreeMap<(String, usize), i64> = BTreeMap::new();
                 let (mut count, mut total) = (0, 0);
                 let callsites = Callsites::read(&recorded.recording).expect("stacks");
-                each_sample(&recorded.recording, &question, &mut |sample| {
+                each_sample(&recorded.recording, &query, &mut |sample| {
                     let label = match (sample.pid, sample.tid) {
                         (Some(pid), Some(tid)) if pid != tid => format!(" {pid}/{tid}"),
                         (_, Some(number)) | (Some(number), None) => format!(" {number}"),
@@ -127,19 +127,19 @@ fn sums_are_those_of_single_samples() {
                 })
                 .expect("samples");
                 let mut summed: BTreeMap<(String, usize), i64> = BTreeMap::new();
-                for line in collapsed(&recorded, &question).lines() {
+                for line in collapsed(&recorded, &query).lines() {
                     let (stack, time) = line.rsplit_once(' ').expect("a weight");
                     let mut frames = stack.split(';');
                     let thread = frames.next().expect("a thread").to_owned();
                     let time: i64 = time.parse().expect("a number");
                     *summed.entry((thread, frames.count())).or_default() += time;
                 }
-                assert_eq!(summed, single, "{fixture} {question:?}");
-                let graph = FlameGraph::of(&recorded.recording, &question, None).expect("a graph");
+                assert_eq!(summed, single, "{fixture} {query:?}");
+                let graph = FlameGraph::of(&recorded.recording, &query, None).expect("a graph");
                 assert_eq!(
                     (graph.samples, graph.total_ns()),
                     (count, total),
-                    "{fixture} {question:?}"
+                    "{fixture} {query:?}"
                 );
             }
         }
@@ -155,7 +155,7 @@ fn collapsed_stacks_go_from_the_outermost_caller_inwards() {
          web 10;main;load;read_[k];submit_[k];io_schedule_[k] 30000000\n\
          web 10;main;lock;futex_wait_[k] 100000000\n"
     );
-    let blocked = StackQuestion {
+    let blocked = StackQuery {
         states: vec!["uninterruptible".to_owned()],
         ..with_weight(Weight::OffCpu)
     };
@@ -167,12 +167,12 @@ fn collapsed_stacks_go_from_the_outermost_caller_inwards() {
 fn a_window_cuts_the_time_and_a_baseline_stands_beside() {
     let recorded = Recorded::of_text(STACKS);
     let second = 1_000_000_000;
-    let window = |begin_ms: i64, end_ms: i64| StackQuestion {
+    let window = |begin_ms: i64, end_ms: i64| StackQuery {
         window: Some(Window::new(
             second + begin_ms * 1_000_000,
             second + end_ms * 1_000_000,
         )),
-        ..StackQuestion::default()
+        ..StackQuery::default()
     };
     let graph = FlameGraph::of(
         &recorded.recording,
@@ -230,8 +230,8 @@ fn the_same_recording_makes_the_same_bytes() {
 #[test]
 fn hostile_names_are_text_in_every_form() {
     let recorded = Recorded::of_text(&made::hostile());
-    let question = with_weight(Weight::OffCpu);
-    let graph = FlameGraph::of(&recorded.recording, &question, None).expect("a graph");
+    let query = with_weight(Weight::OffCpu);
+    let graph = FlameGraph::of(&recorded.recording, &query, None).expect("a graph");
     let look = SvgLook {
         title: HOSTILE.join(""),
         subtitle: HOSTILE.join(""),
@@ -245,11 +245,11 @@ fn hostile_names_are_text_in_every_form() {
     assert!(!svg.contains("<img") && !svg.contains("onload=\""));
     let is_plain = |c: char| c == '\n' || !whyslow_model::text::is_hostile(c);
     assert!(svg.chars().all(is_plain));
-    let lines = collapsed(&recorded, &question);
+    let lines = collapsed(&recorded, &query);
     assert_eq!(lines.lines().count(), HOSTILE.len());
     assert_eq!(time_of_lines(&lines), HOSTILE.len() as i64 * 1_000_000);
     let mut packed = Vec::new();
-    write_pprof(&recorded.recording, &question, &mut packed).expect("written");
+    write_pprof(&recorded.recording, &query, &mut packed).expect("written");
     let mut bytes = Vec::new();
     flate2::read::GzDecoder::new(&packed[..])
         .read_to_end(&mut bytes)

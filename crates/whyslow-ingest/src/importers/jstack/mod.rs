@@ -14,7 +14,7 @@ use whyslow_model::Ns;
 use whyslow_model::sort::IndexSort;
 
 use super::stamp::{Clock, Stamp};
-use crate::profile::locks::{Confidence, Holder, LockKind, LockWait, Teller};
+use crate::profile::locks::{Confidence, Holder, LockKind, LockWait, WaitSource};
 use crate::profile::{
     CodeFrame, CodeKind, NO_STACK, Point, Profile, SampleKind, SampledState, SampledThread,
 };
@@ -176,7 +176,7 @@ impl Reading {
                     ts_end: ts,
                     thread: known[place].0,
                     kind,
-                    told_by: Teller::Dump,
+                    told_by: WaitSource::Dump,
                     stack: known[place].1,
                     frame,
                     address: Some(address),

@@ -48,7 +48,10 @@ fn who_holds_a_lock_is_told() {
     let name = |thread: u32| read.profile.threads[thread as usize].name.clone();
     assert_eq!(name(wait.thread).as_deref(), Some("waiter"));
     assert_eq!(wait.dur(), 2_000_000_000);
-    assert_eq!((wait.kind, wait.told_by), (LockKind::Monitor, Teller::Dump));
+    assert_eq!(
+        (wait.kind, wait.told_by),
+        (LockKind::Monitor, WaitSource::Dump)
+    );
     assert_eq!((&*wait.object, wait.address), ("a.Log", Some(0xaa)));
     let holder = wait.holder.expect("a known holder");
     assert_eq!(name(holder.thread).as_deref(), Some("holder"));

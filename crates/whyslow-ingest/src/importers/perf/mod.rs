@@ -58,7 +58,7 @@ pub struct Lacks {
     /// Number of times the kernel throttled sampling.
     pub throttled: u64,
     /// Records that were passed on before all earlier ones may have been read.
-    pub hurried: u64,
+    pub sorted_early: u64,
     /// Samples without a table: of tracepoints, of counters unrelated to time.
     pub unused: u64,
 }
@@ -192,7 +192,7 @@ impl PerfSource {
             without_format: self.without_format,
             unnamed: self.names.unnamed,
             throttled: self.throttled,
-            hurried: self.reader.hurried(),
+            sorted_early: self.reader.sorted_early(),
             unused: self.unused,
         }
     }

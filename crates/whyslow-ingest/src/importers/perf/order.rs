@@ -46,7 +46,7 @@ pub(super) struct Order {
     bytes_max: usize,
     /// Records that were passed on before it was certain that none of the following ones is
     /// earlier.
-    pub(super) hurried: u64,
+    pub(super) sorted_early: u64,
     number: u64,
     latest: u64,
     /// Records up to this time are in order.
@@ -67,7 +67,7 @@ impl Order {
             heap: BinaryHeap::new(),
             bytes: 0,
             bytes_max,
-            hurried: 0,
+            sorted_early: 0,
             number: 0,
             latest: 0,
             until: None,
@@ -107,7 +107,7 @@ impl Order {
 
     pub(super) fn next(&mut self) -> Option<Pending> {
         let first = self.ready()?;
-        self.hurried += u64::from(self.until.is_none_or(|until| first > until));
+        self.sorted_early += u64::from(self.until.is_none_or(|until| first > until));
         let next = self.heap.pop()?;
         self.bytes -= cost(&next.body);
         Some(next)
@@ -148,7 +148,7 @@ mod tests {
             out.push(next.ts);
         }
         assert_eq!(out[8..], [12, 12]);
-        assert_eq!((order.bytes, order.hurried), (0, 0));
+        assert_eq!((order.bytes, order.sorted_early), (0, 0));
     }
 
     #[test]
@@ -168,11 +168,14 @@ mod tests {
             }
             assert!(order.bytes <= order.bytes_max);
         }
-        assert_eq!((out.as_slice(), order.hurried), (&[2, 3, 4, 5, 6][..], 5));
+        assert_eq!(
+            (out.as_slice(), order.sorted_early),
+            (&[2, 3, 4, 5, 6][..], 5)
+        );
         order.end();
         while let Some(next) = order.next() {
             out.push(next.ts);
         }
-        assert_eq!((out[5..].to_vec(), order.hurried), (vec![7, 8, 9], 5));
+        assert_eq!((out[5..].to_vec(), order.sorted_early), (vec![7, 8, 9], 5));
     }
 }

@@ -88,8 +88,8 @@ impl Reader {
 
     /// Records that were passed on before it was certain that none of the following ones is
     /// earlier.
-    pub(super) fn hurried(&self) -> u64 {
-        self.order.hurried
+    pub(super) fn sorted_early(&self) -> u64 {
+        self.order.sorted_early
     }
 
     /// Bytes read, and bytes of the file.

@@ -39,7 +39,7 @@ impl Streamed for PerfSource {
                 Note::new(&stat::PERF_NO_FORMAT, lacks.without_format),
                 Note::new(&stat::PERF_UNNAMED, lacks.unnamed),
                 Note::new(&stat::PERF_THROTTLED, lacks.throttled),
-                Note::new(&stat::PERF_HURRIED, lacks.hurried),
+                Note::new(&stat::PERF_SORTED_EARLY, lacks.sorted_early),
                 Note::new(&stat::EVENT_NOT_USED, lacks.unused),
                 Note::new(&stat::PERF_CLOCK_GUESSED, is_guessed),
             ],

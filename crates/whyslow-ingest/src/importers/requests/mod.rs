@@ -68,7 +68,7 @@ pub enum Form {
 
 impl Form {
     /// Whether one file may contain a request twice, as recorded by the client and by the server.
-    pub fn tells_both_sides(self) -> bool {
+    pub fn has_both_sides(self) -> bool {
         matches!(self, Form::Otlp | Form::Jaeger | Form::Zipkin)
     }
 
@@ -158,7 +158,7 @@ pub trait RequestReader {
 
 /// Options for reading a file.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Asked<'a> {
+pub struct ReadOptions<'a> {
     /// Modification time of the file, used where its timestamps are incomplete.
     pub written: Option<Ns>,
     /// Format of an access log, as in the server's configuration.
@@ -170,7 +170,7 @@ pub struct Asked<'a> {
 pub fn open(
     form: Form,
     path: &Path,
-    options: Asked<'_>,
+    options: ReadOptions<'_>,
 ) -> Result<Box<dyn RequestReader>, RequestsError> {
     if let Some(document) = document(form, &mut *input(path)?.1)? {
         return Ok(Box::new(document));
@@ -185,7 +185,7 @@ pub fn open(
 pub fn read_bytes(
     form: Form,
     bytes: &[u8],
-    options: Asked<'_>,
+    options: ReadOptions<'_>,
 ) -> Result<(Vec<Request>, Summary), RequestsError> {
     let input = || Box::new(io::Cursor::new(bytes.to_vec()));
     let whole = document(form, &mut *input())?;
@@ -222,7 +222,11 @@ fn document(form: Form, input: &mut dyn BufRead) -> Result<Option<Document>, Req
     Ok(Some(Document::new((contents, bytes, cut))))
 }
 
-fn parse(form: Form, options: Asked<'_>, shift: Shift) -> Result<Box<dyn Parse>, RequestsError> {
+fn parse(
+    form: Form,
+    options: ReadOptions<'_>,
+    shift: Shift,
+) -> Result<Box<dyn Parse>, RequestsError> {
     Ok(match form {
         Form::Access => {
             let access = access::Access::new(options.format, shift);

@@ -1,6 +1,6 @@
 //! Meaning of columns by name: the subject of a row, or a number in some unit.
 
-use whyslow_model::counter::{CounterUnit, push_told};
+use whyslow_model::counter::{CounterUnit, push_reported};
 
 /// Meaning of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -172,7 +172,7 @@ impl Scale {
         if value.abs() >= 9e15 {
             return Err(bad());
         }
-        push_told(values, (name, value as i64), unit);
+        push_reported(values, (name, value as i64), unit);
         Ok(())
     }
 }

@@ -5,7 +5,7 @@
 //! A JMX name is a domain, a colon, properties, a colon and an attribute. The counter name consists
 //! of `name` (or `type` if missing) and the attribute; the other properties are the subject.
 
-use whyslow_model::counter::{CounterUnit, push_told};
+use whyslow_model::counter::{CounterUnit, push_reported};
 
 use super::super::stamp::Stamp;
 use super::{Of, ReadLine, ReportWriter};
@@ -154,7 +154,7 @@ impl Column {
         // Beyond this, not every integer is representable.
         let is_whole = value.abs() < 9e15;
         if is_whole {
-            push_told(values, (&self.name, value as i64), unit);
+            push_reported(values, (&self.name, value as i64), unit);
         }
         is_whole
     }

@@ -199,7 +199,7 @@ impl ReportWriter {
         text::write_metadata(key, value, &mut self.done.text);
     }
 
-    /// `values` is in the form of [`whyslow_model::counter::push_told`].
+    /// `values` is in the form of [`whyslow_model::counter::push_reported`].
     fn row(&mut self, of: &Of<'_>, (at, interval): (Ns, Option<Ns>), values: &str) {
         if values.is_empty() {
             return;

@@ -1,7 +1,7 @@
 //! `top -b`: repeated summaries with time and machine totals, each followed by a process table.
 
 use whyslow_model::Ns;
-use whyslow_model::counter::{CounterUnit, push_told};
+use whyslow_model::counter::{CounterUnit, push_reported};
 
 use super::super::stamp::{self, SECOND_NS, Stamp};
 use super::columns::{self, Scale};
@@ -174,7 +174,7 @@ impl Top {
                         .ok_or_else(|| format!("`{text}` in column `{name}` is not a number"))?;
                     let bytes = number * size.unwrap_or(1024.0);
                     if bytes.abs() < 9e15 {
-                        push_told(
+                        push_reported(
                             &mut values,
                             (name, bytes.round() as i64),
                             CounterUnit::Bytes,

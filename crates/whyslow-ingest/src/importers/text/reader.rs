@@ -5,12 +5,12 @@ mod network;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
 use std::str::FromStr;
 
-use whyslow_model::counter::ToldValues;
+use whyslow_model::counter::ReportedValues;
 use whyslow_model::event::{
     BlockRange, Body, Context, Event, Frame, Interrupt, IrqKind, ItemPhase, Loss, LossKind,
     MemoryKind, NetAddress, NetFaultKind, NetKind, PrevState, ProcessAbout, ReclaimKind,
-    SocketAddress, StateProcess, SyscallArgs, ToldCounters, WakeupKind, Work, WorkItem, WorkKind,
-    WorkPhase,
+    ReportedCounters, SocketAddress, StateProcess, SyscallArgs, WakeupKind, Work, WorkItem,
+    WorkKind, WorkPhase,
 };
 
 use super::line::{self, Line};
@@ -365,13 +365,13 @@ impl<'a> Fields<'a> {
                 action: self.name("action"),
             },
             "state_end" => Body::StateEnd,
-            "counters" => Body::ToldCounters(ToldCounters {
+            "counters" => Body::ReportedCounters(ReportedCounters {
                 told_by: self.required("told_by")?,
                 pid: self.optional("pid")?,
                 subject: self.optional("subject")?,
                 interval: self.optional("interval")?,
                 values: self.special_required("values", |text| {
-                    Some(ToldValues(text)).filter(|values| values.is_whole())
+                    Some(ReportedValues(text)).filter(|values| values.is_whole())
                 })?,
             }),
             "lookup_begin" => self.lookup_begin()?,

@@ -338,7 +338,7 @@ impl LineWriter<'_> {
                 self.bytes("action", action);
             }
             Body::StateEnd => self.name("state_end"),
-            Body::ToldCounters(ref counters) => {
+            Body::ReportedCounters(ref counters) => {
                 self.name("counters");
                 self.field("told_by", counters.told_by);
                 self.some("pid", counters.pid);

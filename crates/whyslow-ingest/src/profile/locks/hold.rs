@@ -7,7 +7,7 @@ use whyslow_model::sort::IndexSort;
 use super::evidence::{Evidence, Presence};
 use super::stacks::{Class, Stacks, is_in};
 use super::wait::Found;
-use super::{Confidence, Holder, LockWait, Teller};
+use super::{Confidence, Holder, LockWait, WaitSource};
 use crate::profile::gaps::Gaps;
 use crate::profile::{NO_STACK, Profile};
 
@@ -136,7 +136,7 @@ impl<'p> Lock<'p> {
                 at: one.wait.ts_end,
                 thread: one.wait.thread,
                 previous: one.previous,
-                is_reported: one.wait.told_by == Teller::Event,
+                is_reported: one.wait.told_by == WaitSource::Event,
             }
         });
         let mut got: Vec<Got> = got.collect();
@@ -175,7 +175,7 @@ impl<'p> Lock<'p> {
         let (thread, best) = *order.first()?;
         let covered = best.held as f64 / len as f64;
         let covered_min = match wait.told_by {
-            Teller::Samples => COVERED_MIN_SAMPLED,
+            WaitSource::Samples => COVERED_MIN_SAMPLED,
             _ => COVERED_MIN,
         };
         if covered < covered_min {
@@ -222,7 +222,7 @@ impl<'p> Lock<'p> {
             at: to,
             thread: one.wait.thread,
             previous: one.previous,
-            is_reported: one.wait.told_by == Teller::Event,
+            is_reported: one.wait.told_by == WaitSource::Event,
         });
         let mut owner = first.checked_sub(1).map(|at| self.got[at]);
         let mut begin = from;

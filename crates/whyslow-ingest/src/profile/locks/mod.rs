@@ -42,7 +42,7 @@ impl LockKind {
 
 /// Evidence for a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Teller {
+pub enum WaitSource {
     /// Reported by the runtime, with start and end.
     Event,
     /// Stack samples; start and end are as precise as the sampling interval.
@@ -51,7 +51,7 @@ pub enum Teller {
     Dump,
 }
 
-impl Teller {
+impl WaitSource {
     /// Value of the column `lock_wait.told_by`.
     pub fn name(self) -> &'static str {
         match self {
@@ -96,7 +96,7 @@ pub struct LockWait {
     /// Kind of the lock.
     pub kind: LockKind,
     /// Evidence for the wait.
-    pub told_by: Teller,
+    pub told_by: WaitSource,
     /// Stack of the waiting thread.
     pub stack: u32,
     /// Frame that requested the lock.

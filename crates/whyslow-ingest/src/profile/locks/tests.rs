@@ -90,7 +90,7 @@ fn whoever_is_in_the_class_holds_its_lock() {
     let (waits, _) = made.found();
     let wait = of_thread(&waits, 0);
     assert_eq!(wait.kind, LockKind::Monitor);
-    assert_eq!(wait.told_by, Teller::Samples);
+    assert_eq!(wait.told_by, WaitSource::Samples);
     assert_eq!(&*wait.object, "a.Log");
     assert!((wait.dur() - 300 * MS).abs() <= 10 * MS, "{wait:?}");
     let holder = wait.holder.expect("a holder");
@@ -179,7 +179,10 @@ fn what_the_runtime_tells_is_told_once_and_is_surer() {
     });
     let (waits, _) = made.found();
     let wait = of_thread(&waits, 0);
-    assert_eq!((wait.told_by, wait.address), (Teller::Event, Some(0xf00)));
+    assert_eq!(
+        (wait.told_by, wait.address),
+        (WaitSource::Event, Some(0xf00))
+    );
     let holder = wait.holder.expect("a holder");
     assert_eq!((holder.thread, holder.confidence), (1, Confidence::High));
 }

@@ -6,7 +6,7 @@ use whyslow_model::Ns;
 use whyslow_model::sort::IndexSort;
 
 use super::stacks::{Class, Stacks, Wanting, acquire};
-use super::{LockKind, LockWait, Teller};
+use super::{LockKind, LockWait, WaitSource};
 use crate::profile::gaps::Gaps;
 use crate::profile::{NO_STACK, Point, Profile, RuntimeEvent, RuntimeKind, SampleKind};
 
@@ -90,7 +90,7 @@ fn of_event(profile: &Profile, event: &RuntimeEvent, stacks: &Stacks) -> Option<
             ts_end: event.ts.saturating_add(event.dur),
             thread: event.thread?,
             kind,
-            told_by: Teller::Event,
+            told_by: WaitSource::Event,
             stack: event.stack,
             frame,
             address: event.address,
@@ -195,7 +195,7 @@ fn close(
             ts_end: until,
             thread,
             kind: wanting.kind,
-            told_by: Teller::Samples,
+            told_by: WaitSource::Samples,
             stack: waiting.stack,
             frame: wanting.frame,
             address: None,

@@ -22,8 +22,8 @@ def server():
     open('ready.txt', 'w').close()
     sock, _ = listener.accept()
     with sock:
-        while (question := until(b'\r\n\r\n', sock)) is not None:
-            if b'/report' in question:
+        while (query := until(b'\r\n\r\n', sock)) is not None:
+            if b'/report' in query:
                 child = subprocess.Popen(['sleep', '0.4'])
                 child.wait()
                 open('child.txt', 'w').write(str(child.pid))

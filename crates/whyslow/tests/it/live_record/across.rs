@@ -197,34 +197,34 @@ fn the_slow_host_and_its_cause_are_named_from_the_client() {
     let child: i64 = child.trim().parse().expect("a number");
 
     let report = explained(&place, &["--slow", "recvfrom>300ms"]);
-    check(&report["stories"][0], child);
-    let request = report["stories"][0]["across"][0]["request"].to_string();
+    check(&report["findings"][0], child);
+    let request = report["findings"][0]["across"][0]["request"].to_string();
     let report = explained(&place, &["--request", &request]);
-    check(&report["stories"][0], child);
+    check(&report["findings"][0], child);
 }
 
 /// The child of the server's handler is named, on its host, with correct times.
-fn check(story: &Value, child: i64) {
-    let says = story["verdict"].as_str().expect("a verdict");
-    assert!(says.contains("on host srv, where python3["), "{story:#}");
-    let culprit = story["culprit"].as_u64().expect("a culprit") as usize;
-    let part = &story["parts"][culprit];
+fn check(finding: &Value, child: i64) {
+    let says = finding["verdict"].as_str().expect("a verdict");
+    assert!(says.contains("on host srv, where python3["), "{finding:#}");
+    let culprit = finding["culprit"].as_u64().expect("a culprit") as usize;
+    let part = &finding["parts"][culprit];
     assert_eq!(part["culprit"]["host"], "srv", "{part}");
     assert_eq!(part["culprit"]["name"], "sleep", "{part}");
     assert_eq!(part["culprit"]["pid"], child, "{part}");
     assert_eq!(part["mechanism"], "child_wait", "{part}");
     let taken = part["dur_ns"].as_i64().expect("ns");
     assert!((380_000_000..450_000_000).contains(&taken), "{part}");
-    let parts = story["parts"].as_array().expect("parts");
+    let parts = finding["parts"].as_array().expect("parts");
     let sum: i64 = parts
         .iter()
         .filter_map(|part| part["dur_ns"].as_i64())
         .sum();
-    let ends = ["begin_ns", "end_ns"].map(|name| story["target"][name].as_i64().expect("ns"));
+    let ends = ["begin_ns", "end_ns"].map(|name| finding["target"][name].as_i64().expect("ns"));
     assert_eq!(sum, ends[1] - ends[0]);
 
     // Both clocks are the same in reality; the client's is shifted by a known offset.
-    let clock = &story["across"][0]["clock"];
+    let clock = &finding["across"][0]["clock"];
     let bounds = ["low_ns", "high_ns"].map(|name| clock[name].as_i64().expect("ns"));
     assert!(bounds[0] <= APART_NS && APART_NS <= bounds[1], "{bounds:?}");
     assert!(bounds[1] - bounds[0] < 5_000_000, "{bounds:?}");

@@ -24,9 +24,9 @@ fn is_of(row: &Value, disk: &Value) -> bool {
 }
 
 fn equals_fio(place: &Place, truth: &Value) {
-    let question = ["block", "stats", "rec.wsl", "-c", "fio", "--by", "dev,op"];
+    let query = ["block", "stats", "rec.wsl", "-c", "fio", "--by", "dev,op"];
     let window = window(truth);
-    let found = rows(place, &[&question[..], &["-w", &window]].concat());
+    let found = rows(place, &[&query[..], &["-w", &window]].concat());
     for disk in truth["disks"].as_array().expect("disks") {
         let ours = ["read", "write"].map(|op| {
             let row = found.iter().find(|row| is_of(row, disk) && row["op"] == op);
@@ -42,11 +42,11 @@ fn equals_fio(place: &Place, truth: &Value) {
 
 /// Long requests of each disk, and whether it is reported as an outlier.
 fn outliers(place: &Place, truth: &Value) -> Vec<(i64, bool)> {
-    let question = [
+    let query = [
         "block", "outliers", "rec.wsl", "-c", "fio", "--min", "150ms", "--json", "-n", "0", "-w",
     ];
     let window = window(truth);
-    let answer = place.stdout(&[&question[..], &[&window]].concat());
+    let answer = place.stdout(&[&query[..], &[&window]].concat());
     let answer: Value = serde_json::from_str(&answer).expect("JSON");
     let tables = answer["tables"].as_array().expect("tables");
     let rows_of = |name: &str| {

@@ -27,8 +27,8 @@ struct LiveQuery {
 }
 
 impl LiveQuery {
-    fn start(place: &Place, question: &[&str], filter: &[&str]) -> Self {
-        let words = [question, &["@live", "200ms", "--json"], filter].concat();
+    fn start(place: &Place, query: &[&str], filter: &[&str]) -> Self {
+        let words = [query, &["@live", "200ms", "--json"], filter].concat();
         let mut running = Running::start(place, &words, "Ctrl-C to stop");
         let stdout = BufReader::new(running.take_stdout());
         let (sender, lines) = channel();

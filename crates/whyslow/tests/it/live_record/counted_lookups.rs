@@ -72,8 +72,8 @@ fn lookups_are_counted_as_programs_do_them() {
         return skip(Need::Isolation, "no namespaces of our own to be had");
     };
     place.write("resolv.conf", RESOLV_CONF);
-    let question = ["dns", "stats", "@live", "1", "--format", "openmetrics"];
-    let mut running = Running::start(&place, &question, "Ctrl-C to stop");
+    let query = ["dns", "stats", "@live", "1", "--format", "openmetrics"];
+    let mut running = Running::start(&place, &query, "Ctrl-C to stop");
     let mut stdout = running.take_stdout();
     // Otherwise the pipe would fill up.
     let heard = thread::spawn(move || {
@@ -156,8 +156,8 @@ fn who_hears_enough_ends_it_and_a_file_is_whole() {
         return;
     }
     let place = Place::new();
-    let question = ["dns", "stats", "@live", "0.2", "--format", "openmetrics"];
-    let mut running = Running::start(&place, &question, "Ctrl-C to stop");
+    let query = ["dns", "stats", "@live", "0.2", "--format", "openmetrics"];
+    let mut running = Running::start(&place, &query, "Ctrl-C to stop");
     let mut first = String::new();
     let mut stdout = BufReader::new(running.take_stdout());
     stdout.read_line(&mut first).expect("UTF-8");
@@ -168,7 +168,7 @@ fn who_hears_enough_ends_it_and_a_file_is_whole() {
     fs::create_dir(place.join("node")).expect("a disk");
     let output = place
         .whyslow()
-        .args(question)
+        .args(query)
         .args(["3", "-o", "node/dns.prom"])
         .output();
     let output = output.expect("it starts");

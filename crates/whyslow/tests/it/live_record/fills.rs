@@ -80,8 +80,8 @@ impl Disk {
 
     fn file(&self, name: &str) -> Value {
         let path = self.place.join(name).display().to_string();
-        let question = ["files", "usage", "rec.wsl", "--file", &path];
-        let rows = rows(&self.place, &question);
+        let query = ["files", "usage", "rec.wsl", "--file", &path];
+        let rows = rows(&self.place, &query);
         assert_eq!(rows.len(), 1, "{path}: {rows:?}");
         // Another view of the same sums.
         let top = super::rows(&self.place, &["files", "top", "rec.wsl", "--file", &path]);
@@ -218,11 +218,11 @@ fn without_pages_nobody_can_tell_what_was_in_the_page_cache() {
     place.write("file", "some bytes");
     record(&place, &["--what", "syscalls"], "cat file >/dev/null");
     let path = place.join("file").display().to_string();
-    let question = ["files", "usage", "rec.wsl", "--file", &path];
-    let rows = rows(&place, &question);
+    let query = ["files", "usage", "rec.wsl", "--file", &path];
+    let rows = rows(&place, &query);
     assert_eq!(rows[0]["read_bytes"], 10, "{rows:?}");
     assert_eq!(fill_bytes(&rows[0]), [None, None, None]);
-    let output = place.whyslow().args(question).arg("--wide").output();
+    let output = place.whyslow().args(query).arg("--wide").output();
     let output = output.expect("it starts");
     let said = [output.stdout, output.stderr].concat();
     let said = String::from_utf8_lossy(&said);

@@ -137,8 +137,8 @@ pub(super) fn wait_for(what: &str, mut is_there: impl FnMut() -> bool) {
 
 /// Durations in ms of sleeps that were recorded completely.
 fn sleeps(place: &Place, recording: &str) -> Vec<i64> {
-    let question = ["syscalls", "log", recording, "--name", "clock_nanosleep"];
-    let calls = rows(place, &question);
+    let query = ["syscalls", "log", recording, "--name", "clock_nanosleep"];
+    let calls = rows(place, &query);
     let lengths = calls.iter().filter(|call| call["ret"] == 0);
     let mut lengths: Vec<_> = lengths
         .filter_map(|call| Some(call["dur_ns"].as_i64()? / 1_000_000))
@@ -206,8 +206,8 @@ fn a_fault_is_saved_once_with_what_came_before_it() {
     let lengths: Vec<i64> = long(sleeps(&place, second));
     assert!(lengths.iter().any(|ms| *ms >= 1409), "{lengths:?}");
     let made = |recording: &str, name: &str| {
-        let question = ["syscalls", "log", recording, "--name", "mkdir,mkdirat"];
-        let made = rows(&place, &question);
+        let query = ["syscalls", "log", recording, "--name", "mkdir,mkdirat"];
+        let made = rows(&place, &query);
         let is_named = |call: &&serde_json::Value| call["path"].to_string().contains(name);
         made.iter().filter(is_named).count()
     };

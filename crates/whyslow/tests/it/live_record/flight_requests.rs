@@ -20,13 +20,13 @@ import os, socket, threading, time
 
 def serve(connection):
     while True:
-        question = connection.recv(1)
-        if not question:
+        query = connection.recv(1)
+        if not query:
             return
-        if question == b'l':
+        if query == b'l':
             time.sleep(1.307)
-        if question != b'n':
-            connection.sendall(question)
+        if query != b'n':
+            connection.sendall(query)
 
 listener = socket.create_server(('127.0.0.1', 0), backlog=64)
 with open('port.new', 'w') as port:
@@ -59,16 +59,16 @@ impl Client {
         Self(stream)
     }
 
-    fn send(&mut self, question: u8) {
-        self.0.write_all(&[question]).expect("it is open");
+    fn send(&mut self, query: u8) {
+        self.0.write_all(&[query]).expect("it is open");
     }
 
     fn get(&mut self) {
         self.0.read_exact(&mut [0]).expect("it answers");
     }
 
-    fn exchange(&mut self, question: u8) {
-        self.send(question);
+    fn exchange(&mut self, query: u8) {
+        self.send(query);
         self.get();
     }
 }

@@ -53,10 +53,10 @@ fn two_follow_a_recorder_and_all_three_tell_every_call() {
     let reads = borders::calls_count_once(&place);
     recorder.end();
     let pid = std::process::id().to_string();
-    let question = [
+    let query = [
         "syscalls", "stats", "rec.wsl", "--name", "pread64", "-p", &pid,
     ];
-    let text = rows(&place, &question);
+    let text = rows(&place, &query);
     let counted: i64 = text.iter().filter_map(|row| row["count"].as_i64()).sum();
     // Other tests of this process may read in this way, too.
     assert!(counted >= reads, "{counted} {reads}");
@@ -74,11 +74,11 @@ fn a_recorder_that_has_what_is_needed_is_followed_and_no_other() {
     assert_eq!(code, Some(0));
     let pid = said_pid(&said);
     // Block I/O is not recorded.
-    for question in [
+    for words in [
         ["block", "usage", "@live"],
         ["syscalls", "stats", "@live:new"],
     ] {
-        let (_, said, code) = query(&place, &[&question[..], &["200ms", "1"]].concat());
+        let (_, said, code) = query(&place, &[&words[..], &["200ms", "1"]].concat());
         assert!(!said.contains("following"), "{said}");
         assert_eq!(code, Some(0));
     }
@@ -206,8 +206,8 @@ fn a_flight_recorder_is_followed_and_saves_whole_windows() {
     recorder.stop();
     assert_eq!(recorder.wait(), Some(0));
     let pid = std::process::id().to_string();
-    let question = ["syscalls", "stats", &saved, "--name", "pread64", "-p", &pid];
-    let text = rows(&place, &question);
+    let query = ["syscalls", "stats", &saved, "--name", "pread64", "-p", &pid];
+    let text = rows(&place, &query);
     let counted: i64 = text.iter().filter_map(|row| row["count"].as_i64()).sum();
     assert!(counted >= reads, "{counted} {reads}");
 }

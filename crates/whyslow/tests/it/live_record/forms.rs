@@ -44,7 +44,7 @@ fn held(options: &str) -> Option<Held> {
         return None;
     }
     let disk = std::fs::read_to_string(place.join("disk")).expect("the script wrote it");
-    let ours = |question: &[&str]| rows(&place, &[question, &["-c", "naps83"]].concat());
+    let ours = |query: &[&str]| rows(&place, &[query, &["-c", "naps83"]].concat());
     let calls = ours(&["syscalls", "stats", "rec.wsl", "--by", "name"]);
     let call = |row: &serde_json::Value| {
         let name = row["name"].as_str().expect("a name").to_owned();

@@ -45,8 +45,8 @@ fn files_behind_mounts_and_other_roots_have_the_names_of_the_host() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
     let opened = |options: &[&str]| {
-        let question = ["io", "log", "rec.wsl", "--comm", "cat", "--op", "open"];
-        let rows = rows(&place, &[&question[..], options].concat());
+        let query = ["io", "log", "rec.wsl", "--comm", "cat", "--op", "open"];
+        let rows = rows(&place, &[&query[..], options].concat());
         let paths = rows.iter().filter_map(|row| row["path"].as_str());
         paths.map(str::to_owned).collect::<Vec<_>>()
     };
@@ -74,8 +74,8 @@ fn files_behind_mounts_and_other_roots_have_the_names_of_the_host() {
     );
     // Groups and filters use these paths.
     let glob = own("data/*");
-    let question = ["files", "usage", "rec.wsl", "--host-paths", "--file", &glob];
-    let files = rows(&place, &[&question[..], &["--comm", "cat"]].concat());
+    let query = ["files", "usage", "rec.wsl", "--host-paths", "--file", &glob];
+    let files = rows(&place, &[&query[..], &["--comm", "cat"]].concat());
     let mut used: Vec<&str> = files
         .iter()
         .filter_map(|row| row["file"].as_str())

@@ -308,26 +308,26 @@ fn the_producer_is_led_to_the_cold_read(place: &Place, truth: &Value) {
     let tid = number(&producer["tid"]).to_string();
     let report = place.stdout(&["explain", "rec.wsl", "-w", &window, "-t", &tid, "--json"]);
     let report: Value = serde_json::from_str(&report).expect("JSON");
-    let story = &report["stories"][0];
-    let chain = story["chain"].as_array().expect("a chain");
+    let finding = &report["findings"][0];
+    let chain = finding["chain"].as_array().expect("a chain");
     let steps: Vec<(&str, &str)> = chain
         .iter()
         .map(|hop| (text(&hop["actor"]["name"]), text(&hop["mechanism"])))
         .collect();
     let wanted = [("producer", "lock_futex"), ("appender", "lock_inode")];
-    assert_eq!(steps[..2], wanted, "{story:#}");
+    assert_eq!(steps[..2], wanted, "{finding:#}");
     // In the disk, or behind another request of the same thread.
     let (name, mechanism) = steps[2];
-    assert_eq!(name, "downloadd", "{story:#}");
-    assert!(mechanism.starts_with("block_"), "{story:#}");
+    assert_eq!(name, "downloadd", "{finding:#}");
+    assert!(mechanism.starts_with("block_"), "{finding:#}");
     assert_eq!(chain[2]["activity"]["path"], truth["file"]);
-    let culprit = &story["parts"][number(&story["culprit"]) as usize];
+    let culprit = &finding["parts"][number(&finding["culprit"]) as usize];
     assert_eq!(culprit["culprit"]["pid"], truth["guilty"]["pid"]);
-    let parts = story["parts"].as_array().expect("parts").iter();
+    let parts = finding["parts"].as_array().expect("parts").iter();
     let of_guilty = parts.filter(|part| part["culprit"]["pid"] == truth["guilty"]["pid"]);
     let blamed: i64 = of_guilty.map(|part| number(&part["dur_ns"])).sum();
     let share = blamed as f64 / (end - begin) as f64;
-    assert!(share > 0.9, "{share} {story:#}");
+    assert!(share > 0.9, "{share} {finding:#}");
 }
 
 #[test]

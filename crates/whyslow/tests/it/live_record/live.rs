@@ -56,13 +56,13 @@ fn each_interval_is_answered_and_leaves_nothing() {
     let files = format!("{}/live-7817-*", folder.display());
     // Of one process: the others may make more calls than can be processed.
     let pid = load.0.id().to_string();
-    let question = [
+    let query = [
         "io", "top", "@live", "1", "2", "--json", "--file", &files, "-n", "0", "-p", &pid,
     ];
     let output = place
         .whyslow()
         .env("TMPDIR", place.path())
-        .args(question)
+        .args(query)
         .output()
         .expect("it starts");
     let said = String::from_utf8_lossy(&output.stderr);
@@ -109,8 +109,8 @@ fn ctrl_c_ends_it_with_the_last_interval_and_nothing_left() {
     let place = Place::new();
     let load = Going::start(Command::new("/bin/sh").args(["-c", "while :; do sleep 0.05; done"]));
     let pid = load.0.id().to_string();
-    let question = ["syscalls", "stats", "@live", "3600", "--csv", "-p", &pid];
-    let running = Running::start(&place, &question, "Ctrl-C to stop");
+    let query = ["syscalls", "stats", "@live", "3600", "--csv", "-p", &pid];
+    let running = Running::start(&place, &query, "Ctrl-C to stop");
     let [room] = &rooms(&place)[..] else {
         panic!("{:?}", rooms(&place));
     };
@@ -131,12 +131,12 @@ fn a_reader_that_leaves_ends_it_and_what_a_killed_one_left_is_taken_away() {
         return;
     }
     let place = Place::new();
-    let question = ["block", "usage", "@live", "3600"];
-    let running = Running::start(&place, &question, "Ctrl-C to stop");
+    let query = ["block", "usage", "@live", "3600"];
+    let running = Running::start(&place, &query, "Ctrl-C to stop");
     drop(running);
     assert_eq!(rooms(&place).len(), 1);
-    let question = ["block", "log", "@live", "200ms", "--json"];
-    let mut running = Running::start(&place, &question, "Ctrl-C to stop");
+    let query = ["block", "log", "@live", "200ms", "--json"];
+    let mut running = Running::start(&place, &query, "Ctrl-C to stop");
     let stdout = running.take_stdout();
     let mut first = String::new();
     let read = BufReader::new(stdout).read_line(&mut first);
@@ -184,8 +184,8 @@ fn opensnoop_shows_what_strace_sees() {
         }
         std::thread::sleep(Duration::from_millis(20));
     };
-    let question = ["as", "opensnoop", "@live", "-p", &pid];
-    let running = Running::start(&place, &question, "Ctrl-C to stop");
+    let query = ["as", "opensnoop", "@live", "-p", &pid];
+    let running = Running::start(&place, &query, "Ctrl-C to stop");
     place.write("go", "");
     traced.0.wait().expect("it is ours");
     let (text, code) = running.interrupt();
@@ -346,14 +346,14 @@ fn iostat_counts_the_bytes_that_iostat_counts() {
     let Some(disk) = Loop::new(&place) else {
         return skip(Need::Isolation, "there is no loop device to be had");
     };
-    let question = ["as", "iostat", "-dk", "@live", &disk.name, "1"];
-    let ours = Running::start(&place, &question, "Ctrl-C to stop");
-    let question = ["as", "iostat", "-dxk", "@live", &disk.name, "1"];
-    let ours_extended = Running::start(&place, &question, "Ctrl-C to stop");
-    let question = [
+    let query = ["as", "iostat", "-dk", "@live", &disk.name, "1"];
+    let ours = Running::start(&place, &query, "Ctrl-C to stop");
+    let query = ["as", "iostat", "-dxk", "@live", &disk.name, "1"];
+    let ours_extended = Running::start(&place, &query, "Ctrl-C to stop");
+    let query = [
         "block", "usage", "@live", "--dev", &disk.name, "--json", "1",
     ];
-    let answers = Running::start(&place, &question, "Ctrl-C to stop");
+    let answers = Running::start(&place, &query, "Ctrl-C to stop");
     let theirs = Iostat::start(&["-dk"], &disk.name);
     let theirs_extended = Iostat::start(&["-dxk"], &disk.name);
     let (reads, read_kb, writes, written_kb) = load(&disk);

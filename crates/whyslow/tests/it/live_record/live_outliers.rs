@@ -112,10 +112,10 @@ fn every_request_is_counted_as_the_kernel_counts_it() {
     let Some(disk) = Loop::new(&place) else {
         return skip(Need::Isolation, "there is no loop device to be had");
     };
-    let question = [
+    let query = [
         "block", "outliers", "@live", "--dev", &disk.name, "--min", "1ns", "--json", "3600",
     ];
-    let running = Running::start(&place, &question, "Ctrl-C to stop");
+    let running = Running::start(&place, &query, "Ctrl-C to stop");
     let before = disk.counters();
     let script = format!(
         "dd if=/dev/zero of=/dev/{0} bs=8192 count=97 oflag=direct && \

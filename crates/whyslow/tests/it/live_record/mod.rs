@@ -131,15 +131,15 @@ pub(crate) fn record(place: &Place, options: &[&str], script: &str) {
 }
 
 /// Rows of the first table of an answer.
-pub(crate) fn rows(place: &Place, question: &[&str]) -> Vec<Value> {
-    answered(place, &[question, &["-n", "0"]].concat())
+pub(crate) fn rows(place: &Place, query: &[&str]) -> Vec<Value> {
+    answered(place, &[query, &["-n", "0"]].concat())
 }
 
 /// The same for a query without a limit.
-pub(crate) fn answered(place: &Place, question: &[&str]) -> Vec<Value> {
+pub(crate) fn answered(place: &Place, query: &[&str]) -> Vec<Value> {
     let output = place
         .whyslow()
-        .args(question)
+        .args(query)
         .arg("--json")
         .output()
         .expect("it starts");

@@ -80,7 +80,7 @@ fn commits_of_a_journal_are_those_that_the_kernel_counts() {
         "each fsync of a new file is a commit: {theirs}"
     );
     let disk = disk(&place);
-    let question = [
+    let query = [
         "fs",
         "log",
         "rec.wsl",
@@ -89,7 +89,7 @@ fn commits_of_a_journal_are_those_that_the_kernel_counts() {
         "--dev",
         &disk,
     ];
-    let ours = rows(&place, &question);
+    let ours = rows(&place, &query);
     // The recording also has the commits of mount and umount.
     let count = ours.len() as i64;
     assert!((theirs..=theirs + 4).contains(&count), "{theirs}: {ours:?}");

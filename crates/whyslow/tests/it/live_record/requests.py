@@ -14,8 +14,8 @@ lines = []
 def now():
     return time.clock_gettime_ns(time.CLOCK_REALTIME)
 
-def answer(sock, question, reader):
-    text = question.decode().split()
+def answer(sock, query, reader):
+    text = query.decode().split()
     if len(text[1]) % 3 == 0:
         time.sleep(0.001)
     lines.append(f"{text[1]} {sock.getpeername()[1]} {reader} {threading.get_native_id()}")
@@ -32,8 +32,8 @@ def read(sock):
 
 def serve_all(sock):
     with sock:
-        while (question := read(sock)) is not None:
-            answer(sock, question, threading.get_native_id())
+        while (query := read(sock)) is not None:
+            answer(sock, query, threading.get_native_id())
 
 def threads(listener):
     while True:
@@ -44,11 +44,11 @@ def pool(listener):
     jobs = queue.Queue()
     def work():
         while True:
-            sock, question, reader = jobs.get()
-            answer(sock, question, reader)
+            sock, query, reader = jobs.get()
+            answer(sock, query, reader)
     for _ in range(4):
         threading.Thread(target=work, daemon=True).start()
-    loop(listener, lambda sock, question: jobs.put((sock, question, threading.get_native_id())))
+    loop(listener, lambda sock, query: jobs.put((sock, query, threading.get_native_id())))
 
 def loop(listener, handle):
     selector = selectors.DefaultSelector()
@@ -59,12 +59,12 @@ def loop(listener, handle):
                 sock, _ = listener.accept()
                 selector.register(sock, selectors.EVENT_READ)
                 continue
-            question = read(key.fileobj)
-            if question is None:
+            query = read(key.fileobj)
+            if query is None:
                 selector.unregister(key.fileobj)
                 key.fileobj.close()
             else:
-                handle(key.fileobj, question)
+                handle(key.fileobj, query)
 
 def client(number, port):
     with socket.create_connection(('127.0.0.1', port)) as sock:
@@ -79,7 +79,7 @@ def client(number, port):
 sent = []
 listener = socket.create_server(('127.0.0.1', 0), backlog=64)
 port = listener.getsockname()[1]
-own = lambda sock, question: answer(sock, question, threading.get_native_id())
+own = lambda sock, query: answer(sock, query, threading.get_native_id())
 shapes = {'threads': lambda: threads(listener), 'pool': lambda: pool(listener), 'loop': lambda: loop(listener, own)}
 pid = os.fork()
 if pid == 0:

@@ -9,8 +9,8 @@ use super::{can_record, record};
 use crate::common::Place;
 
 /// Rows of a table of an answer.
-fn table(place: &Place, question: &[&str], name: &str) -> Vec<Value> {
-    let output = place.whyslow().args(question).arg("--json").output();
+fn table(place: &Place, query: &[&str], name: &str) -> Vec<Value> {
+    let output = place.whyslow().args(query).arg("--json").output();
     let output = output.expect("it starts");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");

@@ -26,9 +26,9 @@ fn text<'r>(row: &'r Value, column: &str) -> &'r str {
 }
 
 /// Functions of each stack, innermost first.
-fn stacks(place: &Place, question: &[&str]) -> Vec<Vec<String>> {
+fn stacks(place: &Place, query: &[&str]) -> Vec<Vec<String>> {
     let mut stacks: BTreeMap<i64, Vec<String>> = BTreeMap::new();
-    for row in rows(place, question) {
+    for row in rows(place, query) {
         let rank = row["rank"].as_i64().expect("a number");
         let functions = stacks.entry(rank).or_default();
         functions.push(text(&row, "function").to_owned());
@@ -55,7 +55,7 @@ fn every_sleep_has_its_stack_in_the_kernel_and_in_the_program() {
     let Some(program) = program(&place, "napping37") else {
         return;
     };
-    let question = ["stacks", "rec.wsl", "--comm", "napping37"];
+    let query = ["stacks", "rec.wsl", "--comm", "napping37"];
     let mut found = Vec::new();
     for seconds in LINGER {
         let took: i64 = recorded(&place, &[], &program, &["naps", "37", seconds])
@@ -69,7 +69,7 @@ fn every_sleep_has_its_stack_in_the_kernel_and_in_the_program() {
         });
         let times = naps.iter().filter_map(|row| row["dur_ns"].as_i64());
         let times: Vec<i64> = times.collect();
-        found = stacks(&place, &question);
+        found = stacks(&place, &query);
         let wanted = ["nanosleep", "nap_outer", "main"];
         let is_named = found.iter().any(|stack| has_in_order(stack, &wanted));
         // A thread that was preempted on its way to sleep did not sleep.
@@ -79,7 +79,7 @@ fn every_sleep_has_its_stack_in_the_kernel_and_in_the_program() {
         assert!(times.iter().all(|time| *time >= 1_000_000), "{times:?}");
         assert!(times.iter().sum::<i64>() <= took, "{took}: {times:?}");
         let order = ["--by", "comm", "--sort", "count"];
-        let most = rows(&place, &[&question[..], &order].concat());
+        let most = rows(&place, &[&query[..], &order].concat());
         assert_eq!(most[0]["comm"], "napping37");
         assert_eq!(most[0]["count"], NAPS);
         // The figures are those of the stack, shown with its first frame.
@@ -99,11 +99,11 @@ fn code_made_at_run_time_has_the_name_that_its_program_tells() {
     let Some(program) = program(&place, "napping41") else {
         return;
     };
-    let question = ["stacks", "rec.wsl", "--comm", "napping41"];
+    let query = ["stacks", "rec.wsl", "--comm", "napping41"];
     let mut found = Vec::new();
     for seconds in LINGER {
         recorded(&place, &[], &program, &["made", "41", seconds]);
-        found = stacks(&place, &question);
+        found = stacks(&place, &query);
         let wanted = ["nanosleep", "nap_outer", "made_at_run_time", "nap_made"];
         if found.iter().any(|stack| has_in_order(stack, &wanted)) {
             return;

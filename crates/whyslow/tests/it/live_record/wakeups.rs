@@ -58,7 +58,7 @@ fn who_waits_for_a_request_is_woken_by_the_end_of_it() {
         );
     };
     let of_command = ["rec.wsl", "--comm", "waits-97"];
-    let query = |question: &[&str]| rows(&place, &[question, &of_command].concat());
+    let query = |query: &[&str]| rows(&place, &[query, &of_command].concat());
     let states = query(&["states", "log"]);
     // Each wait is for one distinct request, to that disk.
     let requests: BTreeMap<String, String> = query(&["block", "log"])

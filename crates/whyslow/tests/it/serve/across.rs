@@ -14,25 +14,25 @@ fn a_story_goes_on_in_other_recordings_of_the_server_and_in_no_others() {
     let server = Server::start(&place, &names);
     let slow = encoded("recvfrom>100ms");
     let alone = server.json(&format!("explain?rec=cli.txt&slow={slow}"));
-    assert!(alone["stories"][0].get("across").is_none(), "{alone:#}");
+    assert!(alone["findings"][0].get("across").is_none(), "{alone:#}");
     let report = server.json(&format!(
         "explain?rec=cli.txt&slow={slow}&across=app.txt,db.txt"
     ));
-    let story = &report["stories"][0];
-    let culprit = story["culprit"].as_u64().expect("a culprit") as usize;
+    let finding = &report["findings"][0];
+    let culprit = finding["culprit"].as_u64().expect("a culprit") as usize;
     assert_eq!(
-        story["parts"][culprit]["culprit"]["host"], "db",
-        "{story:#}"
+        finding["parts"][culprit]["culprit"]["host"], "db",
+        "{finding:#}"
     );
     assert_eq!(
-        story["across"].as_array().map(Vec::len),
+        finding["across"].as_array().map(Vec::len),
         Some(2),
-        "{story:#}"
+        "{finding:#}"
     );
     // With another host it is another query.
     let one = server.json(&format!("explain?rec=cli.txt&slow={slow}&across=app.txt"));
     assert_eq!(
-        one["stories"][0]["across"][1]["host"],
+        one["findings"][0]["across"][1]["host"],
         serde_json::Value::Null
     );
     let refused = server.get(&format!(

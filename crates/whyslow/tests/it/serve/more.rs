@@ -114,7 +114,7 @@ fn names_are_found_in_any_case() {
     // Findings can be requested once `explain` has run.
     server.json("explain");
     let found = server.json("search?q=sess_1");
-    assert_eq!(found["hits"][0]["kind"], "story", "{found}");
+    assert_eq!(found["hits"][0]["kind"], "finding", "{found}");
 }
 
 fn put(server: &Server, path: &str, body: &str) -> Reply {
@@ -214,8 +214,8 @@ fn sql_is_answered_within_limits() {
 
 /// How many queries were cancelled because the client left, and how many are running.
 fn abandoned(server: &Server) -> (u64, u64) {
-    let questions = &server.json("status")["questions"];
-    let count = |name: &str| questions[name].as_u64().expect("a number");
+    let queries = &server.json("status")["queries"];
+    let count = |name: &str| queries[name].as_u64().expect("a number");
     (count("abandoned"), count("running"))
 }
 
@@ -235,7 +235,7 @@ fn a_question_ends_when_nobody_waits_for_it() {
     if server.json("recordings")["recordings"][0]["sql"]["available"] == false {
         return skip(
             Need::DuckDb,
-            "there is no DuckDB, and no other question here takes long",
+            "there is no DuckDB, and no other query here takes long",
         );
     }
     let mut stream = server.connect();

@@ -16,7 +16,7 @@ fn ctrl_c_ends_it_cleanly() {
     let server = Server::start(recorded(), &["t.wsl"]);
     // An idle connection does not keep the server running.
     let _idle = server.connect();
-    assert_eq!(server.json("status")["questions"]["running"], 0);
+    assert_eq!(server.json("status")["queries"]["running"], 0);
     assert_eq!(server.interrupt(), Some(0));
 }
 

@@ -1,4 +1,4 @@
-//! The data of a report: answers for its window and for the window of each finding, and timelines
+//! The data of a report: answers for its window and for the window of each observation, and timelines
 //! of the relevant threads and devices at several scales.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,44 +43,44 @@ impl Contents {
         answers: &Answers,
         opened: &Opened,
         window: Option<Window>,
-        questions: &str,
+        queries: &str,
     ) -> Result<Self, Failure> {
         let info = opened.tables.info();
         let total = info.end_ns.saturating_sub(info.begin_ns).max(1) as f64;
         let whole = window.map(|window| Span::of(window.begin, window.end, info.begin_ns));
-        let questions: Vec<String> = serde_json::from_str(questions).map_err(|error| {
-            Failure::new("cannot parse questions.json of this build").caused_by(&error)
+        let queries: Vec<String> = serde_json::from_str(queries).map_err(|error| {
+            Failure::new("cannot parse queries.json of this build").caused_by(&error)
         })?;
         let mut found = Self {
             answers: Map::new(),
             tiles: BTreeMap::new(),
             window: whole.map(Span::text),
         };
-        let usual: Vec<&String> = questions
+        let usual: Vec<&String> = queries
             .iter()
             .filter(|one| !one.contains(OMITTED))
             .collect();
-        for question in usual.iter().filter(|one| !one.contains(EACH_DEVICE)) {
-            found.fetch(answers, question, whole.filter(|_| takes_window(question)))?;
+        for query in usual.iter().filter(|one| !one.contains(EACH_DEVICE)) {
+            found.fetch(answers, query, whole.filter(|_| takes_window(query)))?;
         }
         let devices = found.devices();
-        for question in usual.iter().filter(|one| one.contains(EACH_DEVICE)) {
+        for query in usual.iter().filter(|one| one.contains(EACH_DEVICE)) {
             for device in &devices {
                 let name: String = form_urlencoded::byte_serialize(device.as_bytes()).collect();
-                let question = question.replace(EACH_DEVICE, &format!("dev={name}&"));
-                found.fetch(answers, &question, whole)?;
+                let query = query.replace(EACH_DEVICE, &format!("dev={name}&"));
+                found.fetch(answers, &query, whole)?;
             }
         }
         let spans = found.spans(info.begin_ns, total);
         for (span, pages) in &spans {
-            for question in usual.iter().filter(|one| is_of(one, pages)) {
-                found.fetch_within(answers, question, *span)?;
+            for query in usual.iter().filter(|one| is_of(one, pages)) {
+                found.fetch_within(answers, query, *span)?;
             }
             found.fetch_within(answers, "wakeups?limit=301", *span)?;
         }
         for at in found.dump_times(info.begin_ns) {
-            let question = format!("table?at={}&view=dump&what=threads", at.replace('+', "%2B"));
-            found.fetch(answers, &question, None)?;
+            let query = format!("table?at={}&view=dump&what=threads", at.replace('+', "%2B"));
+            found.fetch(answers, &query, None)?;
         }
         let all = whole.unwrap_or(Span {
             begin: 0.0,
@@ -98,26 +98,20 @@ impl Contents {
     fn fetch(
         &mut self,
         answers: &Answers,
-        question: &str,
+        query: &str,
         within: Option<Span>,
     ) -> Result<(), Failure> {
-        let address =
-            within.map_or_else(|| question.to_owned(), |span| with_window(question, span));
+        let address = within.map_or_else(|| query.to_owned(), |span| with_window(query, span));
         let address = bounded(&address);
         // Data that was not recorded has no answer; the page reports that itself.
         if let Some(bytes) = answers.get(&address, JSON)? {
-            self.keep(question, &bytes)?;
+            self.keep(query, &bytes)?;
         }
         Ok(())
     }
 
-    fn fetch_within(
-        &mut self,
-        answers: &Answers,
-        question: &str,
-        span: Span,
-    ) -> Result<(), Failure> {
-        let address = with_window(question, span);
+    fn fetch_within(&mut self, answers: &Answers, query: &str, span: Span) -> Result<(), Failure> {
+        let address = with_window(query, span);
         if self.answers.contains_key(&address) {
             return Ok(());
         }
@@ -145,17 +139,17 @@ impl Contents {
         names.into_iter().take(DEVICES).map(str::to_owned).collect()
     }
 
-    /// The `stories` of `explain`.
-    fn findings(&self) -> impl Iterator<Item = &Value> {
+    /// The `findings` of `explain`.
+    fn observations(&self) -> impl Iterator<Item = &Value> {
         let report = self.answers.get("explain");
-        let findings = report.and_then(|report| report["stories"].as_array());
-        findings.into_iter().flatten().take(FINDINGS)
+        let observations = report.and_then(|report| report["findings"].as_array());
+        observations.into_iter().flatten().take(FINDINGS)
     }
 
-    /// Windows of the findings, with the pages that show them.
+    /// Windows of the observations, with the pages that show them.
     fn spans(&self, origin: i64, total: f64) -> Vec<(Span, Vec<&'static str>)> {
         let mut spans = Vec::new();
-        for finding in self.findings() {
+        for observation in self.observations() {
             let of = |value: &Value| {
                 Some(Span::of(
                     value["begin_ns"].as_i64()?,
@@ -163,13 +157,13 @@ impl Contents {
                     origin,
                 ))
             };
-            if let Some(span) = of(&finding["target"]) {
+            if let Some(span) = of(&observation["target"]) {
                 spans.push((
                     span.with_margin(total),
                     vec!["states", "io", "block", "sched", "locks"],
                 ));
             }
-            for hop in finding["chain"].as_array().into_iter().flatten() {
+            for hop in observation["chain"].as_array().into_iter().flatten() {
                 if let Some(span) = of(hop) {
                     spans.push((
                         span.with_margin(total),
@@ -181,7 +175,7 @@ impl Contents {
         spans
     }
 
-    /// Times of the thread dumps, without duplicates: the middle of each finding's target, and of
+    /// Times of the thread dumps, without duplicates: the middle of each observation's target, and of
     /// each step of its chain to the culprit.
     fn dump_times(&self, origin: i64) -> Vec<String> {
         let has_samples = self
@@ -189,9 +183,9 @@ impl Contents {
             .keys()
             .any(|address| address.starts_with("tracks?") && address.contains("track=samples"));
         let mut times = Vec::new();
-        for finding in self.findings().filter(|_| has_samples) {
-            let steps = finding["chain"].as_array().into_iter().flatten();
-            for part in std::iter::once(&finding["target"]).chain(steps) {
+        for observation in self.observations().filter(|_| has_samples) {
+            let steps = observation["chain"].as_array().into_iter().flatten();
+            for part in std::iter::once(&observation["target"]).chain(steps) {
                 let (begin, end) = (part["begin_ns"].as_i64(), part["end_ns"].as_i64());
                 let Some((begin, end)) = begin.zip(end) else {
                     continue;
@@ -207,7 +201,7 @@ impl Contents {
         times
     }
 
-    /// The timeline of a track, coarse overall and finer in the windows of findings.
+    /// The timeline of a track, coarse overall and finer in the windows of observations.
     fn tiles_of(&mut self, answers: &Answers, track: &str, views: &[Span]) -> Result<(), Failure> {
         let lanes = self.lanes(track);
         if lanes.is_empty() {
@@ -247,7 +241,7 @@ impl Contents {
         lanes.join(",")
     }
 
-    /// The findings as text, for browsers without scripts.
+    /// The observations as text, for browsers without scripts.
     pub(super) fn verdicts(&self) -> Vec<String> {
         let report = self.answers.get("explain");
         let list = |key: &str, text: &str| -> Vec<String> {
@@ -258,7 +252,7 @@ impl Contents {
                 .map(str::to_owned)
                 .collect()
         };
-        [list("stories", "verdict"), list("findings", "says")].concat()
+        [list("findings", "verdict"), list("observations", "summary")].concat()
     }
 
     pub(super) fn into_json(self) -> Value {
@@ -292,8 +286,8 @@ fn places(views: &[Span]) -> BTreeSet<(u8, u64)> {
 }
 
 /// Limits lists of lanes to those with tiles; the pages show the total number.
-fn bounded(question: &str) -> String {
-    question.replace("tracks?limit=2000&", &format!("tracks?limit={LANES}&"))
+fn bounded(query: &str) -> String {
+    query.replace("tracks?limit=2000&", &format!("tracks?limit={LANES}&"))
 }
 
 /// The level with about one cell per pixel for this window.
@@ -302,22 +296,22 @@ fn level(span: Span) -> u8 {
     cell.log2().floor().clamp(0.0, 50.0) as u8
 }
 
-fn takes_window(question: &str) -> bool {
-    !question.starts_with("recordings") && !question.starts_with("series")
+fn takes_window(query: &str) -> bool {
+    !query.starts_with("recordings") && !query.starts_with("series")
 }
 
 /// Whether a query is about one of these kinds.
-fn is_of(question: &str, kinds: &[&str]) -> bool {
+fn is_of(query: &str, kinds: &[&str]) -> bool {
     let is_kind = |kind: &&str| {
-        question.ends_with(&format!("what={kind}")) || question.contains(&format!("what={kind}&"))
+        query.ends_with(&format!("what={kind}")) || query.contains(&format!("what={kind}&"))
     };
-    let is_heavy = question.starts_with("heat") || question.contains("view=hist");
+    let is_heavy = query.starts_with("heat") || query.contains("view=hist");
     kinds.iter().any(is_kind) && !is_heavy
 }
 
 /// The address with a window; the keys are sorted, as the pages do.
-pub(super) fn with_window(question: &str, span: Span) -> String {
-    let (endpoint, query) = question.split_once('?').unwrap_or((question, ""));
+pub(super) fn with_window(query: &str, span: Span) -> String {
+    let (endpoint, query) = query.split_once('?').unwrap_or((query, ""));
     let window = span.text().replace('+', "%2B");
     let mut keys: Vec<String> = query
         .split('&')

@@ -14,7 +14,7 @@ use crate::commands::server::Definitions;
 
 const MARKDOWN: &str = "text/markdown";
 
-/// Tables that follow the findings, by page.
+/// Tables that follow the observations, by page.
 const PARTS: &[(&str, &[&str])] = &[
     (
         "Input and output",
@@ -58,20 +58,20 @@ pub(in super::super) fn markdown(args: &ReportArgs, talk: &TalkArgs) -> Result<(
 }
 
 fn document(answers: &Answers, span: Option<Span>) -> Result<String, Failure> {
-    let fetch = |question: &str| -> Result<Option<String>, Failure> {
+    let fetch = |query: &str| -> Result<Option<String>, Failure> {
         let address = match span {
-            Some(span) => with_window(question, span),
-            None => question.to_owned(),
+            Some(span) => with_window(query, span),
+            None => query.to_owned(),
         };
         let bytes = answers.get(&address, MARKDOWN)?;
         Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     };
     let mut document = fetch("explain")?.unwrap_or_default();
     let mut notes = Vec::new();
-    for (title, questions) in PARTS {
+    for (title, queries) in PARTS {
         let mut part = String::new();
-        for question in *questions {
-            if let Some(answer) = fetch(question)? {
+        for query in *queries {
+            if let Some(answer) = fetch(query)? {
                 take(&answer, &mut part, &mut notes);
             }
         }

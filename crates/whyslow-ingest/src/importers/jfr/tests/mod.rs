@@ -1,5 +1,5 @@
 pub(crate) mod made;
-mod told;
+mod reported;
 
 use proptest::prelude::*;
 

@@ -110,7 +110,7 @@ impl Parse for Access {
         vec![
             (&stat::REQUEST_NO_DURATION, lacks.durations),
             (&stat::REQUEST_TIME_COARSE, lacks.coarse),
-            (&stat::REQUEST_NOT_ASKED, lacks.garbage),
+            (&stat::REQUEST_NOT_HTTP, lacks.garbage),
             (
                 &stat::REQUEST_ZONE_GUESSED,
                 u64::from(self.reader.shift.is_guessed && self.requests > 0),

@@ -1,7 +1,7 @@
 //! Tools that report a number.
 
 use whyslow_model::Ns;
-use whyslow_model::counter::{CounterUnit, push_told};
+use whyslow_model::counter::{CounterUnit, push_reported};
 
 use super::super::columns::{Field, Row, Tool};
 use super::{KIB, quoted, write_event};
@@ -14,7 +14,7 @@ pub(super) fn counters(
     let mut values = String::new();
     let mut push = |name: &str, value: Option<i64>, unit: CounterUnit| {
         if let Some(value) = value {
-            push_told(&mut values, (name, value), unit);
+            push_reported(&mut values, (name, value), unit);
         }
     };
     let subject = match tool {

@@ -8,7 +8,7 @@ use whyslow_store::Tables;
 use crate::attribution::Attribution;
 use crate::blame::{Blame, Blamed, by_culprit};
 use crate::report::{
-    ActorKind, Alternative, Baseline, Confidence, Grade, Missing, Remote, RemoteWait, Story,
+    ActorKind, Alternative, Baseline, Confidence, Finding, Grade, Missing, Remote, RemoteWait,
     Target, Waiter,
 };
 use crate::walk::{Walk, walk};
@@ -39,7 +39,7 @@ pub(crate) struct Subject {
     /// Time of the thread on a CPU is its work and not a cause.
     pub(crate) only_waits: bool,
     pub(crate) baseline: Option<Baseline>,
-    /// The command that gives this story.
+    /// The command that gives this finding.
     pub(crate) reproduce: String,
     /// How the recording is named in commands.
     pub(crate) recording: String,
@@ -53,17 +53,17 @@ const BEFORE_ROWS: f64 = 50_000.0;
 /// Rows that may be in memory at a time: about 200 MB.
 const ROWS_MAX: f64 = 2_000_000.0;
 
-pub(crate) fn story(tables: &dyn Tables, subject: &Subject) -> Result<Story, AnalysisError> {
+pub(crate) fn finding(tables: &dyn Tables, subject: &Subject) -> Result<Finding, AnalysisError> {
     let around = Window::new(subject.begin - before(tables), subject.end + 1);
     let slice = WindowSlice::load(tables, around)?;
     Ok(from_slice(&slice, subject))
 }
 
-/// Stories of several subjects. Subjects that are close together in time are read once.
-pub(crate) fn stories(
+/// Findings of several subjects. Subjects that are close together in time are read once.
+pub(crate) fn findings(
     tables: &dyn Tables,
     subjects: &[Subject],
-) -> Result<Vec<Story>, AnalysisError> {
+) -> Result<Vec<Finding>, AnalysisError> {
     let (Some(begin), Some(end)) = (
         subjects.iter().map(|subject| subject.begin).min(),
         subjects.iter().map(|subject| subject.end).max(),
@@ -79,7 +79,7 @@ pub(crate) fn stories(
     }
     subjects
         .iter()
-        .map(|subject| story(tables, subject))
+        .map(|subject| finding(tables, subject))
         .collect()
 }
 
@@ -98,8 +98,8 @@ fn before(tables: &dyn Tables) -> Ns {
     BEFORE_NS.min((BEFORE_NS as f64 * BEFORE_ROWS / rows.max(1.0)) as Ns)
 }
 
-/// The story of a subject, from a slice that contains all of it.
-pub(crate) fn from_slice(slice: &WindowSlice, subject: &Subject) -> Story {
+/// The finding of a subject, from a slice that contains all of it.
+pub(crate) fn from_slice(slice: &WindowSlice, subject: &Subject) -> Finding {
     let attribution = Attribution::new(slice);
     let blame = Blame {
         slice,
@@ -113,7 +113,7 @@ pub(crate) fn from_slice(slice: &WindowSlice, subject: &Subject) -> Story {
         overlap::intervals(slice, &attribution, subject.utid, window)
     };
     let parts = blame.parts(&walked);
-    StoryBuilder {
+    FindingBuilder {
         slice,
         subject,
         blame: &blame,
@@ -123,7 +123,7 @@ pub(crate) fn from_slice(slice: &WindowSlice, subject: &Subject) -> Story {
     .build()
 }
 
-struct StoryBuilder<'t, 'm> {
+struct FindingBuilder<'t, 'm> {
     slice: &'m WindowSlice,
     subject: &'t Subject,
     blame: &'t Blame<'m>,
@@ -140,8 +140,8 @@ struct Named {
     grade: Grade,
 }
 
-impl StoryBuilder<'_, '_> {
-    fn build(self) -> Story {
+impl FindingBuilder<'_, '_> {
+    fn build(self) -> Finding {
         let subject = self.subject;
         let length = (subject.end - subject.begin).max(1);
         let target = Target {
@@ -184,7 +184,7 @@ impl StoryBuilder<'_, '_> {
         for part in &mut parts {
             part.shown_by = Some(self.shown_by(part));
         }
-        Story {
+        Finding {
             across: Vec::new(),
             remote,
             verdict,
@@ -214,7 +214,7 @@ impl StoryBuilder<'_, '_> {
         Remote {
             waits: self.remote_waits(),
             head: sentence::head(target, self.subject.baseline.as_ref()),
-            says: verdict.to_owned(),
+            summary: verdict.to_owned(),
             is_usual,
         }
     }
@@ -350,7 +350,7 @@ impl StoryBuilder<'_, '_> {
             })
             .map(|(place, blamed)| Alternative {
                 part: place,
-                says: format!(
+                summary: format!(
                     "{} ({}) {}",
                     sentence::length(blamed.part.dur_ns),
                     sentence::percent(blamed.part.share),

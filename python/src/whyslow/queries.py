@@ -15,7 +15,7 @@ from typing import Any
 
 from . import program
 from .answer import Answer
-from .errors import QuestionError
+from .errors import QueryError
 from .times import Window, moment_text, window_text
 
 # Flags that this package sets itself.
@@ -31,16 +31,16 @@ _WORD = re.compile(r"[a-z][a-z0-9_-]*")
 _FLAG = re.compile(r"[a-z][a-z0-9_]+")
 
 
-def ask(
+def query(
     path: Path,
-    question: str,
+    query: str,
     window: Window | str | None,
     interval: str | timedelta | None,
     count: int | None,
     flags: dict[str, Any],
 ) -> Answer:
-    """See `Recording.ask`."""
-    words: list[str | bytes] = [*_words(question), "--format=json"]
+    """See `Recording.query`."""
+    words: list[str | bytes] = [*_words(query), "--format=json"]
     if window is not None:
         words.append(f"--window={window_text(window)}")
     for name, value in flags.items():
@@ -51,9 +51,9 @@ def ask(
         words.append(_text(interval))
     if count is not None:
         if interval is None:
-            raise QuestionError("`count` needs an interval")
+            raise QueryError("`count` needs an interval")
         words.append(_text(count))
-    return Answer.parse(program.run(words, folder), question)
+    return Answer.parse(program.run(words, folder), query)
 
 
 class Kind:
@@ -73,16 +73,16 @@ class Kind:
             raise AttributeError(
                 f"`{self._name}` has no view `{name}`; views: {', '.join(self._verbs)}"
             )
-        question = f"{self._name} {self._verbs[name]}"
+        query = f"{self._name} {self._verbs[name]}"
 
         def verb(**flags: Any) -> Answer:
-            return self._ask(question, **flags)
+            return self._ask(query, **flags)
 
         verb.__name__ = name
         verb.__qualname__ = f"{self._name}.{name}"
         verb.__doc__ = (
             f"{self._about[self._verbs[name]]}.\n\n"
-            f"Flags: see `whyslow {question} --help` and `Recording.ask`."
+            f"Flags: see `whyslow {query} --help` and `Recording.query`."
         )
         return verb
 
@@ -107,11 +107,11 @@ def kind(name: str, ask: Callable[..., Answer]) -> Kind | None:
     return Kind(word, verbs, ask) if verbs else None
 
 
-def _words(question: str) -> list[str]:
-    words = question.split()
+def _words(query: str) -> list[str]:
+    words = query.split()
     if not words or not all(_WORD.fullmatch(word) for word in words):
-        raise QuestionError(
-            f"invalid query `{question}`: expected a kind and a verb, as in 'io stats'; "
+        raise QueryError(
+            f"invalid query `{query}`: expected a kind and a verb, as in 'io stats'; "
             "pass flags as keyword arguments"
         )
     return words
@@ -119,9 +119,9 @@ def _words(question: str) -> list[str]:
 
 def _flag(name: str, value: Any) -> list[str]:
     if name in _RESERVED:
-        raise QuestionError(f"`{name}` is not available in Python, where answers are tables")
+        raise QueryError(f"`{name}` is not available in Python, where answers are tables")
     if not _FLAG.fullmatch(name):
-        raise QuestionError(f"`{name}` is not a flag: use its long name, as in limit=4")
+        raise QueryError(f"`{name}` is not a flag: use its long name, as in limit=4")
     flag = f"--{name.replace('_', '-')}"
     if value is None or value is False:
         return []

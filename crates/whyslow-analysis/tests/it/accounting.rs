@@ -1,6 +1,6 @@
 //! Unrecorded data is not shown as zero, and recorded data counts once. Computed manually.
 
-use whyslow_analysis::{Kind, Question, Verb, ask};
+use whyslow_analysis::{Kind, Query, Verb, evaluate};
 use whyslow_model::answer::Answer;
 use whyslow_model::tables::{
     Collected, CpuRow, IrqRow, LostEventsRow, NetPacketRow, PageCountRow, SchedSliceRow,
@@ -157,10 +157,10 @@ impl Made {
         });
     }
 
-    fn ask(&self, kind: Kind, verb: Verb, change: impl Fn(&mut Question)) -> Answer {
-        let mut question = Question::new(kind, verb);
-        change(&mut question);
-        ask(&self.tables(), &question).unwrap()
+    fn evaluate(&self, kind: Kind, verb: Verb, change: impl Fn(&mut Query)) -> Answer {
+        let mut query = Query::new(kind, verb);
+        change(&mut query);
+        evaluate(&self.tables(), &query).unwrap()
     }
 }
 
@@ -193,7 +193,7 @@ fn lossy() -> Made {
 fn time_in_which_nobody_can_tell_who_ran_is_not_idle() {
     let made = lossy();
     let shown = ["cpu", "iowait_ratio", "idle_ratio", "busy_ratio", "busy_ns"];
-    let answer = made.ask(Kind::Cpu, Verb::Usage, |_| {});
+    let answer = made.evaluate(Kind::Cpu, Verb::Usage, |_| {});
     assert_eq!(
         columns(table(&answer, "cpus"), &shown),
         "0 | 0 | 5.000000e-1 | 5.000000e-1 | 500000000\n\
@@ -205,7 +205,7 @@ fn time_in_which_nobody_can_tell_who_ran_is_not_idle() {
         answer.caveats
     );
     // A part without any data.
-    let answer = made.ask(Kind::Cpu, Verb::Usage, |q| {
+    let answer = made.evaluate(Kind::Cpu, Verb::Usage, |q| {
         q.window = Some(Window::new(SECOND, 2 * SECOND));
     });
     assert_eq!(
@@ -218,7 +218,7 @@ fn time_in_which_nobody_can_tell_who_ran_is_not_idle() {
 fn without_wakeups_nobody_knows_how_many_threads_wait() {
     let mut made = lossy();
     made.preempted(SECOND, 2 * SECOND);
-    let answer = made.ask(Kind::Use, Verb::Usage, |_| {});
+    let answer = made.evaluate(Kind::Use, Verb::Usage, |_| {});
     assert_eq!(
         columns(
             table(&answer, "resources"),
@@ -234,7 +234,7 @@ fn without_wakeups_nobody_knows_how_many_threads_wait() {
         (Kind::States, Verb::Usage),
         (Kind::Threads, Verb::Timeline),
     ] {
-        let answer = made.ask(kind, verb, |_| {});
+        let answer = made.evaluate(kind, verb, |_| {});
         assert!(has_caveat(&answer, "no wakeups"), "{kind:?} {verb:?}");
     }
 }
@@ -247,7 +247,7 @@ fn a_handler_at_the_edge_of_two_windows_counts_in_one() {
     made.handler(5 * SECOND, SECOND / 2);
     made.handler(10 * SECOND, 0);
     let ratio = |begin: i64, end: i64| {
-        let answer = made.ask(Kind::Cpu, Verb::Usage, |q| {
+        let answer = made.evaluate(Kind::Cpu, Verb::Usage, |q| {
             q.window = Some(Window::new(begin * SECOND, end * SECOND));
         });
         columns(table(&answer, "cpus"), &["hardirq_ratio"])
@@ -265,14 +265,14 @@ fn a_packet_is_sent_once() {
         made.packet(2_100_000_000 + packet, "transmit", None);
     }
     made.call(0, 10);
-    let by_second = |q: &mut Question| q.interval = Some(SECOND);
+    let by_second = |q: &mut Query| q.interval = Some(SECOND);
     let shown = ["ts_ns", "netif", "sent_bytes", "sent_packets"];
-    let answer = made.ask(Kind::Net, Verb::Usage, by_second);
+    let answer = made.evaluate(Kind::Net, Verb::Usage, by_second);
     assert_eq!(
         columns(table(&answer, "usage"), &shown),
         "1000000000 | eth0 | 0 | 0\n2000000000 | eth0 | 1000 | 10"
     );
-    let answer = made.ask(Kind::Io, Verb::Usage, by_second);
+    let answer = made.evaluate(Kind::Io, Verb::Usage, by_second);
     assert_eq!(
         columns(table(&answer, "interfaces"), &shown),
         "2000000000 | eth0 | 1000 | 10"
@@ -285,7 +285,7 @@ fn what_a_process_received_is_unknown_without_its_reads() {
     made.packet(SECOND, "queue", Some("a"));
     let shown = ["received_bytes", "received_bytes_per_s", "sent_packets"];
     let received = |made: &Made, by: &[&str], ops: &[&str]| {
-        let answer = made.ask(Kind::Net, Verb::Usage, |q| {
+        let answer = made.evaluate(Kind::Net, Verb::Usage, |q| {
             q.by = by.iter().map(ToString::to_string).collect();
             q.filter.ops = ops.iter().map(ToString::to_string).collect();
         });
@@ -304,7 +304,7 @@ fn pages_kept_are_known_only_if_both_sides_are() {
     made.pages(0, [7, 0]);
     made.pages(SECOND, [2, 0]);
     let kept = |made: &Made| {
-        let answer = made.ask(Kind::Mem, Verb::Usage, |_| {});
+        let answer = made.evaluate(Kind::Mem, Verb::Usage, |_| {});
         columns(table(&answer, "usage"), &["allocated_pages", "kept_pages"])
     };
     assert_eq!(kept(&made), "9 | NULL");
@@ -318,11 +318,11 @@ fn pages_by_interval_are_those_of_whole_seconds() {
     for second in 0..4 {
         made.pages(second * SECOND, [1 << second, 0]);
     }
-    let mut question = Question::new(Kind::Mem, Verb::Usage);
-    question.interval = Some(SECOND / 2);
-    let error = ask(&made.tables(), &question).unwrap_err();
+    let mut query = Query::new(Kind::Mem, Verb::Usage);
+    query.interval = Some(SECOND / 2);
+    let error = evaluate(&made.tables(), &query).unwrap_err();
     assert!(error.to_string().contains("whole seconds"), "{error}");
-    let answer = made.ask(Kind::Mem, Verb::Usage, |q| {
+    let answer = made.evaluate(Kind::Mem, Verb::Usage, |q| {
         q.interval = Some(2 * SECOND);
         q.window = Some(Window::new(3 * SECOND / 2, 7 * SECOND / 2));
     });
@@ -342,20 +342,20 @@ fn rates_of_a_shorter_last_interval_are_its_own() {
     made.handler(SECOND, SECOND / 2);
     made.handler(9 * SECOND, SECOND / 2);
     // The last one is two seconds long.
-    let interval = |q: &mut Question| q.interval = Some(4 * SECOND);
-    let answer = made.ask(Kind::Io, Verb::Stats, interval);
+    let interval = |q: &mut Query| q.interval = Some(4 * SECOND);
+    let answer = made.evaluate(Kind::Io, Verb::Stats, interval);
     let shown = ["ts_ns", "rate_per_s", "bytes_per_s", "window_ratio"];
     assert_eq!(
         columns(table(&answer, "stats"), &shown),
         "0 | 2.500000e-1 | 1.250000e1 | 2.500000e-1\n\
          8000000000 | 5.000000e-1 | 2.500000e1 | 5.000000e-1"
     );
-    let answer = made.ask(Kind::Net, Verb::Usage, interval);
+    let answer = made.evaluate(Kind::Net, Verb::Usage, interval);
     assert_eq!(
         columns(table(&answer, "usage"), &["received_bytes_per_s"]),
         "2.500000e1\n5.000000e1"
     );
-    let answer = made.ask(Kind::Irq, Verb::Usage, interval);
+    let answer = made.evaluate(Kind::Irq, Verb::Usage, interval);
     assert_eq!(
         columns(table(&answer, "usage"), &["window_ratio"]),
         "1.250000e-1\n2.500000e-1"
@@ -369,7 +369,7 @@ fn rows_left_out_by_the_default_limit_are_told() {
         made.call(call * 1000, 10);
     }
     let usage = |limit: Option<usize>| {
-        made.ask(Kind::Io, Verb::Usage, |q| {
+        made.evaluate(Kind::Io, Verb::Usage, |q| {
             q.by = vec!["tid".into()];
             q.limit = limit;
         })

@@ -12,7 +12,7 @@ use whyslow_base::args::Format;
 use whyslow_model::answer::Answer;
 use whyslow_render::Subject;
 
-use crate::command_line::Question;
+use crate::command_line::ParsedQuery;
 use crate::form;
 use crate::limited::{Gauge, Limited};
 use crate::open_recording::OpenRecording;
@@ -77,15 +77,15 @@ async fn answer(shared: Shared, request: Request, view: Option<&str>) -> Result<
         &query,
     )?;
     let command = spoken.command;
-    let question = shared
+    let query = shared
         .command_line
-        .question(&spoken.words)
+        .query(&spoken.words)
         .map_err(wrong_words)?
         .ok_or_else(|| Refusal::wrong("invalid query"))?;
     let shown = command.clone();
     let written = shared
         .queue
-        .run(move |gauge| write(&*question, &current, gauge, (format, shown)));
+        .run(move |gauge| write(&*query, &current, gauge, (format, shown)));
     let (body, notes) = written.await?;
     let mut response = reply::with_command(form::media_type(format), &command, body);
     if let Some(notes) = notes.as_ref().and_then(reply::header_json) {
@@ -131,27 +131,27 @@ pub(crate) fn wrong_words(error: clap::Error) -> Refusal {
 
 /// The answer in its format, and the notes that the format cannot hold.
 fn write(
-    question: &dyn Question,
+    query: &dyn ParsedQuery,
     current: &Arc<OpenRecording>,
     gauge: &Gauge,
     (format, command): (Format, String),
 ) -> Result<(Vec<u8>, Option<serde_json::Value>), Refusal> {
     let opened = &current.opened;
     let tables = Limited::new(&*opened.tables, gauge);
-    let (mut answer, zone) = question.answer(opened, &tables, ROWS_MAX)?;
+    let (mut answer, zone) = query.answer(opened, &tables, ROWS_MAX)?;
     let mut is_cut = cut(&mut answer, ROWS_MAX);
     let args = whyslow_base::args::OutputArgs {
         format,
         json: false,
         csv: false,
-        ..question.output().clone()
+        ..query.output().clone()
     };
     let notes = (!whyslow_render::has_room_for_notes(format)).then(|| notes(&answer, is_cut));
     loop {
         let mut subject = opened.subject();
         add_members(&mut subject, &command, is_cut);
         let mut out = Bounded::new(BYTES_MAX);
-        let how = (zone.clone(), question.weight());
+        let how = (zone.clone(), query.weight());
         match whyslow_render::write_into(&mut answer, &subject, how, &args, &mut out) {
             Ok(()) => return Ok((out.bytes, notes)),
             Err(_) if out.is_full && halve(&mut answer) => is_cut = true,

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any
 
 from .. import views
-from ..errors import QuestionError
+from ..errors import QueryError
 from ..times import moment_ns
 from .contract import DIMENSIONS, KINDS
 from .units import duration_ns, time_ns
@@ -40,7 +40,7 @@ _MEASURES = {
     "id": "Id",
 }
 
-# Column of the view `asked` and its type, by parameter name.
+# Column of the view `parameters` and its type, by parameter name.
 _COLUMNS: dict[str, tuple[str, str]] = {
     "kind": ("kind", "text"),
     "op": ("op", "text"),
@@ -57,7 +57,7 @@ _COLUMNS: dict[str, tuple[str, str]] = {
     "limit": ("row_limit", "whole"),
     "measure": ("measure", "text"),
 }
-#: The view `asked`: name and kind of each column. The window is in whole seconds, and exact.
+#: The view `parameters`: name and kind of each column. The window is in whole seconds, and exact.
 PARAMETER_COLUMNS = [
     ("begin_ns", "whole"),
     ("end_ns", "whole"),
@@ -92,7 +92,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Question:
+class Query:
     name: str
     title: str
     about: str
@@ -118,21 +118,21 @@ class Question:
 
 
 @cache
-def questions() -> dict[str, Question]:
+def queries() -> dict[str, Query]:
     """All queries by name, without the variants for groups of hosts."""
     texts = views.fleet()
     return {name: parse(name, text) for name, text in texts.items() if not name.endswith(_GROUPS)}
 
 
-def question(name: str, by: str | None = None) -> Question:
+def query(name: str, by: str | None = None) -> Query:
     """A query by name; with a label, the variant that compares groups of hosts.
 
     Raises:
-        QuestionError: no such query.
+        QueryError: no such query.
     """
-    known = questions()
+    known = queries()
     if name not in known:
-        raise QuestionError(
+        raise QueryError(
             f"unknown fleet query `{name}`",
             hint=f"use one of {', '.join(known)}, or custom SQL",
         )
@@ -141,10 +141,10 @@ def question(name: str, by: str | None = None) -> Question:
     if text is None or by is None or by == "host" or by in DIMENSIONS:
         return found
     variant = parse(name, text)
-    return Question(name, variant.title, variant.about, text, found.parameters, variant.columns)
+    return Query(name, variant.title, variant.about, text, found.parameters, variant.columns)
 
 
-def parse(name: str, text: str) -> Question:
+def parse(name: str, text: str) -> Query:
     """Parses the header of a SQL file.
 
     Raises:
@@ -162,23 +162,23 @@ def parse(name: str, text: str) -> Question:
             ]
         else:
             about.append(" ".join(paragraph.split()))
-    return Question(name, title, "\n\n".join(about), text, tuple(parameters), tuple(columns))
+    return Query(name, title, "\n\n".join(about), text, tuple(parameters), tuple(columns))
 
 
 def parameter_row(
-    found: Question,
+    found: Query,
     parameters: Mapping[str, Any],
     window: tuple[int | None, int | None],
     exact: tuple[int | None, int | None] = (None, None),
 ) -> dict[str, Any]:
-    """The row of the view `asked`.
+    """The row of the view `parameters`.
 
     Args:
         window: start and end, in whole seconds.
         exact: start and end as requested.
 
     Raises:
-        QuestionError: an unknown parameter or an invalid value.
+        QueryError: an unknown parameter or an invalid value.
     """
     row: dict[str, Any] = dict.fromkeys(name for name, _ in PARAMETER_COLUMNS)
     row["begin_ns"], row["end_ns"] = window
@@ -188,7 +188,7 @@ def parameter_row(
     known = {parameter.name: parameter for parameter in found.parameters}
     for name in parameters:
         if name not in known:
-            raise QuestionError(
+            raise QueryError(
                 f"`{found.name}` has no parameter `{name}`",
                 hint=f"parameters: {', '.join(known) or 'none'}",
             )
@@ -262,14 +262,14 @@ def _column(item: str) -> list[Column]:
 def _text(name: str, value: str) -> str:
     known = _KNOWN.get(name, (value,))
     if value not in known:
-        raise QuestionError(f"unknown {name} `{value}`", hint=f"valid values: {', '.join(known)}")
+        raise QueryError(f"unknown {name} `{value}`", hint=f"valid values: {', '.join(known)}")
     return value
 
 
 def _real(name: str, value: float) -> float:
     # Applies in both directions.
     if not (value > 1 and math.isfinite(value)):
-        raise QuestionError(f"`{name}` must be a ratio above 1, such as 1.1, not {value:g}")
+        raise QueryError(f"`{name}` must be a ratio above 1, such as 1.1, not {value:g}")
     return value
 
 
@@ -293,12 +293,12 @@ def _value(name: str, kind: str, value: Any) -> Any:
             "time": "a time (2026-03-01T12:00:00Z, or ns since the epoch)",
             "duration": "a duration (500ms, 10s, 1m, or ns)",
         }.get(kind, "an integer")
-        raise QuestionError(f"`{name}` must be {wanted}, not `{value}`") from None
+        raise QueryError(f"`{name}` must be {wanted}, not `{value}`") from None
     if kind == "duration" and (number < _SECOND or number % _SECOND):
-        raise QuestionError(
+        raise QueryError(
             f"`{name}` must be a whole number of seconds, not `{value}`",
             hint="use whole seconds, the resolution of the lake",
         )
     if number < 1:
-        raise QuestionError(f"`{name}` must be at least 1, not {number}")
+        raise QueryError(f"`{name}` must be at least 1, not {number}")
     return number

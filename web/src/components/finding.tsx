@@ -6,23 +6,23 @@ import { copy } from "../clipboard";
 import { actorName, openEvidence, placeOf } from "../evidence";
 import { go } from "../state";
 import { clamp, span, timeOfDay, withMargin } from "../times";
-import type { Part, Story } from "../types";
+import type { Part, Finding } from "../types";
 import { duration, plural, ratio } from "../units";
 import { title, visible } from "../visible";
 import { HostBadge } from "./host";
 import { Ladder } from "./ladder";
 
-const CONFIDENCE: Readonly<Record<Story["confidence"], string>> = {
+const CONFIDENCE: Readonly<Record<Finding["confidence"], string>> = {
     high: "confidence high",
     medium: "confidence medium",
     low: "confidence low",
 };
 
-/** A finding: a slow operation, where its time went, and the culprit. */
-export function StoryCard({ story, number, isOpen }: { readonly story: Story; readonly number: number; readonly isOpen: boolean }) {
+/** A observation: a slow operation, where its time went, and the culprit. */
+export function FindingCard({ finding, number, isOpen }: { readonly finding: Finding; readonly number: number; readonly isOpen: boolean }) {
     const [open, setOpen] = useState(isOpen);
     const body = useId();
-    const { target, group } = story;
+    const { target, group } = finding;
     const window = span(clock.value, target.begin_ns, target.end_ns);
     const show = () =>
         go({
@@ -33,17 +33,17 @@ export function StoryCard({ story, number, isOpen }: { readonly story: Story; re
             options: target.actor.tid === null ? {} : { at: String(target.actor.tid) },
         });
     return (
-        <article class="card story" aria-label={`finding ${number}`}>
+        <article class="card finding" aria-label={`observation ${number}`}>
             <header>
                 <button type="button" class="number" aria-expanded={open} aria-controls={body} onClick={() => setOpen(!open)}>
                     <span aria-hidden="true">{open ? "▾" : "▸"}</span> {number}
                 </button>
-                <Verdict story={story} />
+                <Verdict finding={finding} />
             </header>
             <p class="badges">
-                <span class={`badge confidence-${story.confidence}`}>{CONFIDENCE[story.confidence]}</span>
+                <span class={`badge confidence-${finding.confidence}`}>{CONFIDENCE[finding.confidence]}</span>
                 <span class="badge" title={`grades: A observed, B most likely, C overlapped in time, D a guess`}>
-                    grade {story.culprit === null ? "–" : (story.parts[story.culprit]?.grade ?? "–")}
+                    grade {finding.culprit === null ? "–" : (finding.parts[finding.culprit]?.grade ?? "–")}
                 </span>
                 {group && group.count > 1 && (
                     <span class="badge">
@@ -52,54 +52,54 @@ export function StoryCard({ story, number, isOpen }: { readonly story: Story; re
                 )}
                 <span class="quiet">
                     {timeOfDay(clock.value, window.begin)} · {duration(window.end - window.begin)}
-                    {story.unexplained_ns > 0 && ` · unexplained ${duration(story.unexplained_ns)}`}
+                    {finding.unexplained_ns > 0 && ` · unexplained ${duration(finding.unexplained_ns)}`}
                 </span>
             </p>
-            <Shares parts={story.parts} />
+            <Shares parts={finding.parts} />
             <div id={body} hidden={!open}>
-                {open && <Body story={story} onShow={show} />}
+                {open && <Body finding={finding} onShow={show} />}
             </div>
         </article>
     );
 }
 
 /** The verdict, with the culprit as a link. */
-function Verdict({ story }: { story: Story }) {
-    const part = story.culprit === null ? null : story.parts[story.culprit];
+function Verdict({ finding }: { finding: Finding }) {
+    const part = finding.culprit === null ? null : finding.parts[finding.culprit];
     // Actors on another host are not in this recording: no link.
     const isHere = part && part.culprit.kind !== "own" && part.culprit.host === undefined;
     const name = isHere ? actorName(part.culprit) : null;
-    const at = name === null ? -1 : story.verdict.lastIndexOf(name);
-    if (!part || name === null || at < 0) return <p class="verdict">{visible(story.verdict)}</p>;
-    const window = span(clock.value, story.target.begin_ns, story.target.end_ns);
+    const at = name === null ? -1 : finding.verdict.lastIndexOf(name);
+    if (!part || name === null || at < 0) return <p class="verdict">{visible(finding.verdict)}</p>;
+    const window = span(clock.value, finding.target.begin_ns, finding.target.end_ns);
     const show = () => go(placeOf(part.culprit, clamp(withMargin(window), clock.value.length)));
     return (
         <p class="verdict">
-            {visible(story.verdict.slice(0, at))}
+            {visible(finding.verdict.slice(0, at))}
             <button type="button" class="link strong culprit" onClick={show}>
                 {visible(name)}
             </button>
-            {visible(story.verdict.slice(at + name.length))}
+            {visible(finding.verdict.slice(at + name.length))}
         </p>
     );
 }
 
-function Body({ story, onShow }: { story: Story; onShow: () => void }) {
+function Body({ finding, onShow }: { finding: Finding; onShow: () => void }) {
     return (
         <>
-            <Ladder story={story} />
+            <Ladder finding={finding} />
             <p class="actions">
                 <button type="button" class="primary" onClick={onShow}>
                     show on the timeline
                 </button>
-                {story.reproduce && (
-                    <button type="button" onClick={() => void copy(story.reproduce ?? "", "command")} title={title(story.reproduce)}>
+                {finding.reproduce && (
+                    <button type="button" onClick={() => void copy(finding.reproduce ?? "", "command")} title={title(finding.reproduce)}>
                         copy command
                     </button>
                 )}
             </p>
-            <Parts story={story} />
-            <More story={story} />
+            <Parts finding={finding} />
+            <More finding={finding} />
         </>
     );
 }
@@ -124,10 +124,10 @@ function Shares({ parts }: { parts: readonly Part[] }) {
     );
 }
 
-function Parts({ story }: { story: Story }) {
+function Parts({ finding }: { finding: Finding }) {
     const [all, setAll] = useState(false);
-    const shown = all ? story.parts : story.parts.slice(0, PARTS_SHOWN);
-    const window = span(clock.value, story.target.begin_ns, story.target.end_ns);
+    const shown = all ? finding.parts : finding.parts.slice(0, PARTS_SHOWN);
+    const window = span(clock.value, finding.target.begin_ns, finding.target.end_ns);
     return (
         <section class="parts">
             <h2>Where the time went</h2>
@@ -145,7 +145,7 @@ function Parts({ story }: { story: Story }) {
                 </thead>
                 <tbody>
                     {shown.map((part, at) => (
-                        <tr key={at} class={at === story.culprit ? "culprit" : undefined}>
+                        <tr key={at} class={at === finding.culprit ? "culprit" : undefined}>
                             <td class="number">
                                 <i class={`swatch share-${at % 8}`} aria-hidden="true" /> {duration(part.dur_ns)}
                             </td>
@@ -170,9 +170,9 @@ function Parts({ story }: { story: Story }) {
                 </tbody>
             </table>
             </div>
-            {story.parts.length > PARTS_SHOWN && (
+            {finding.parts.length > PARTS_SHOWN && (
                 <button type="button" class="link" onClick={() => setAll(!all)}>
-                    {all ? "fewer" : `${story.parts.length - PARTS_SHOWN} more`}
+                    {all ? "fewer" : `${finding.parts.length - PARTS_SHOWN} more`}
                 </button>
             )}
         </section>
@@ -213,12 +213,12 @@ function Mechanism({ id }: { id: string }) {
     );
 }
 
-function More({ story }: { story: Story }) {
-    const { alternatives, also, neighbours, missing, suggestions, caveats, across } = story;
+function More({ finding }: { finding: Finding }) {
+    const { alternatives, also, neighbours, missing, suggestions, caveats, across } = finding;
     return (
         <div class="more">
-            <List name="Across hosts" items={(across ?? []).map((one) => one.says)} />
-            <List name="Other causes" items={alternatives.map((one) => one.says)} />
+            <List name="Across hosts" items={(across ?? []).map((one) => one.summary)} />
+            <List name="Other causes" items={alternatives.map((one) => one.summary)} />
             <List name="Suggestions" items={suggestions} />
             <List
                 name="Other victims of this culprit"

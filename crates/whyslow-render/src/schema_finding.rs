@@ -12,8 +12,8 @@ pub fn report() -> Value {
         ("recording", text()),
         ("begin_ns", ns()),
         ("end_ns", ns()),
-        ("stories", list(story())),
         ("findings", list(finding())),
+        ("observations", list(observation())),
         ("patterns", list(pattern())),
         ("tracer_share", or_null(number())),
         ("caveats", list(text())),
@@ -112,7 +112,7 @@ fn crossing() -> Value {
         ("between_ns", ns()),
         ("clock", or_null(clock)),
         ("contradicting", whole()),
-        ("says", text()),
+        ("summary", text()),
     ]);
     with_optional(crossing, "from_host", text())
 }
@@ -204,14 +204,14 @@ fn group() -> Value {
     ])
 }
 
-/// Kinds of targets of a finding.
+/// Kinds of targets of a observation.
 const KINDS: [&str; 10] = [
     "operation",
     "thread",
     "window",
     "device",
     "lookup",
-    "question",
+    "query",
     "request",
     // From profiles.
     "lock",
@@ -219,7 +219,7 @@ const KINDS: [&str; 10] = [
     "call",
 ];
 
-fn story() -> Value {
+fn finding() -> Value {
     let target = object(vec![
         ("kind", one_of(&KINDS)),
         ("id", or_null(text())),
@@ -234,7 +234,7 @@ fn story() -> Value {
         ("count", whole()),
         ("of", text()),
     ]);
-    let alternative = object(vec![("part", whole()), ("says", text())]);
+    let alternative = object(vec![("part", whole()), ("summary", text())]);
     let also = object(vec![
         ("what", text()),
         ("id", or_null(text())),
@@ -253,7 +253,7 @@ fn story() -> Value {
         ("decides", text()),
         ("record_with", text()),
     ]);
-    let story = object(vec![
+    let finding = object(vec![
         ("target", target),
         ("group", or_null(group())),
         ("versus", or_null(versus())),
@@ -274,17 +274,17 @@ fn story() -> Value {
         ("caveats", list(text())),
         ("reproduce", text()),
     ]);
-    with_optional(story, "across", list(crossing()))
+    with_optional(finding, "across", list(crossing()))
 }
 
-fn finding() -> Value {
+fn observation() -> Value {
     object(vec![
         ("kind", text()),
         ("culprit", actor()),
         ("object", or_null(thing())),
         ("begin_ns", ns()),
         ("end_ns", ns()),
-        ("says", text()),
+        ("summary", text()),
         ("numbers", pairs()),
         ("evidence", list(text())),
         ("shown_by", or_null(text())),
@@ -314,7 +314,7 @@ fn pattern() -> Value {
     });
     object(vec![
         ("class", one_of(&classes)),
-        ("says", text()),
+        ("summary", text()),
         ("tests", list(test)),
         ("hints", list(text())),
         ("numbers", pairs()),

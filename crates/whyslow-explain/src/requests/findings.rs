@@ -1,4 +1,4 @@
-//! The story of one request.
+//! The finding of one request.
 
 use whyslow_analysis::AnalysisError;
 use whyslow_analysis::before_after::{Request, Requests};
@@ -8,12 +8,12 @@ use whyslow_store::Tables;
 
 use super::queued::{self, Queued};
 use super::threads::Threads;
+use crate::finding::{self, Subject};
 use crate::report::{
-    Actor, ActorKind, Baseline, Confidence, Grade, Part, Remote, RemoteWait, Story, Target, Thing,
-    Waiter,
+    Actor, ActorKind, Baseline, Confidence, Finding, Grade, Part, Remote, RemoteWait, Target,
+    Thing, Waiter,
 };
 use crate::sentence;
-use crate::story::{self, Subject};
 
 /// Minimum number of similar requests for a baseline.
 const LIKE_MIN: usize = 20;
@@ -68,23 +68,23 @@ impl RequestExplainer<'_> {
     }
 
     /// Explains one request.
-    pub(super) fn one(&self, request: &Request) -> Result<Story, AnalysisError> {
+    pub(super) fn one(&self, request: &Request) -> Result<Finding, AnalysisError> {
         let baseline = self.baseline(request);
         let Some(subject) = self.subject(request, baseline.clone()) else {
             return self.by_phases(request, baseline);
         };
-        let mut story = story::story(self.tables, &subject)?;
-        self.add_threads(request, &mut story);
-        Ok(story)
+        let mut finding = finding::finding(self.tables, &subject)?;
+        self.add_threads(request, &mut finding);
+        Ok(finding)
     }
 
-    /// Stories of the requests with known threads.
-    pub(super) fn walked(&self, requests: &[&Request]) -> Result<Vec<Story>, AnalysisError> {
+    /// Findings of the requests with known threads.
+    pub(super) fn walked(&self, requests: &[&Request]) -> Result<Vec<Finding>, AnalysisError> {
         let subjects = requests.iter();
         let subjects: Vec<Subject> = subjects
             .filter_map(|request| self.subject(request, self.baseline(request)))
             .collect();
-        story::stories(self.tables, &subjects)
+        finding::findings(self.tables, &subjects)
     }
 
     fn subject(&self, request: &Request, baseline: Option<Baseline>) -> Option<Subject> {
@@ -130,14 +130,14 @@ impl RequestExplainer<'_> {
     }
 
     /// Adds caveats about other threads that served the request, and other requests of its thread.
-    fn add_threads(&self, request: &Request, story: &mut Story) {
+    fn add_threads(&self, request: &Request, finding: &mut Finding) {
         let all = self.threads.of(request);
         let sum: Ns = all.iter().map(|one| one.end - one.begin).sum();
         let Some(walked) = self.threads.longest(request) else {
             return;
         };
         if all.len() > 1 {
-            story.caveats.push(format!(
+            finding.caveats.push(format!(
                 "{} intervals of threads served the request, {} in total; this is the longest, of thread {}",
                 all.len(),
                 sentence::length(sum),
@@ -145,7 +145,7 @@ impl RequestExplainer<'_> {
             ));
         }
         if walked.is_shared {
-            story.caveats.push(
+            finding.caveats.push(
                 "the thread also served other connections: some of its time is theirs".into(),
             );
         }
@@ -154,7 +154,7 @@ impl RequestExplainer<'_> {
             .map_or(0, |dur| dur - (walked.end - walked.begin));
         let is_much = missing as f64 > PHASE_MIN * request.dur.unwrap_or(0) as f64;
         if is_much && let Some((phase, _, _)) = self.longest_phase(request) {
-            story.caveats.push(format!(
+            finding.caveats.push(format!(
                 "{} of the request's {} are outside of that thread; its longest phase is {phase}",
                 sentence::length(missing),
                 sentence::length(request.dur.unwrap_or(0)),
@@ -176,7 +176,7 @@ impl RequestExplainer<'_> {
         &self,
         request: &Request,
         baseline: Option<Baseline>,
-    ) -> Result<Story, AnalysisError> {
+    ) -> Result<Finding, AnalysisError> {
         let length = request.dur.unwrap_or(0).max(1);
         let parts = self.parts(request, length);
         let took = self.took(request, baseline.as_ref());
@@ -203,7 +203,7 @@ impl RequestExplainer<'_> {
         let head = format!("request {} {} {took}", request.id, self.what(request));
         let verdict = format!("{head}: {of_phase}{why}");
         let remote = self.remote(request, &parts, (head, &verdict));
-        let mut story = Story {
+        let mut finding = Finding {
             across: Vec::new(),
             remote,
             target: Target {
@@ -235,9 +235,9 @@ impl RequestExplainer<'_> {
             reproduce: self.command(request),
         };
         if let Some(queued) = queued {
-            queued.explain(&mut story, length);
+            queued.explain(&mut finding, length);
         }
-        Ok(story)
+        Ok(finding)
     }
 
     /// Its duration, the usual duration, and whether it failed.
@@ -309,11 +309,11 @@ impl RequestExplainer<'_> {
     }
 
     /// What is needed to follow it in the recording of its server.
-    fn remote(&self, request: &Request, parts: &[Part], (head, says): (String, &str)) -> Remote {
+    fn remote(&self, request: &Request, parts: &[Part], (head, summary): (String, &str)) -> Remote {
         Remote {
             waits: self.remote_waits(request, parts),
             head,
-            says: says.to_owned(),
+            summary: summary.to_owned(),
             is_usual: false,
         }
     }

@@ -15,7 +15,7 @@ from lakes import SECOND, T0, LakeMaker, Operations, Pushed, buckets_of
 import whyslow
 from whyslow import fleet
 from whyslow.fleet.contract import DIMENSIONS, KINDS
-from whyslow.fleet.questions import parse
+from whyslow.fleet.queries import parse
 
 TEXTS = sorted((ROOT / "sql" / "fleet").rglob("*.sql"))
 
@@ -48,7 +48,7 @@ def test_percentiles_are_those_of_the_program(tmp_path: Path, count: int) -> Non
         maker.push(Pushed(f"h{number}", [Operations("io", "read", ts, dur)]))
         parts.append(dur)
     durations = np.concatenate(parts)
-    row = fleet.open(str(tmp_path)).ask("percentiles").rows()[0]
+    row = fleet.open(str(tmp_path)).query("percentiles").rows()[0]
     assert row["finished"] == count
     assert (row["dur_min_ns"], row["dur_max_ns"]) == (durations.min(), durations.max())
     assert row["dur_total_ns"] == durations.sum()
@@ -57,26 +57,26 @@ def test_percentiles_are_those_of_the_program(tmp_path: Path, count: int) -> Non
 
 
 def test_percentiles_by_label_and_dimension(small: fleet.Fleet) -> None:
-    whole = {row["kind"]: row["operations"] for row in small.ask("percentiles").rows()}
-    racks = small.ask("percentiles", label="rack", kind="block").rows()
+    whole = {row["kind"]: row["operations"] for row in small.query("percentiles").rows()}
+    racks = small.query("percentiles", label="rack", kind="block").rows()
     assert {row["label"] for row in racks} == {"r0", "r1", "r2"}
     assert sum(row["operations"] for row in racks) == whole["block"]
-    devices = small.ask("percentiles", dimension="device").rows()
+    devices = small.query("percentiles", dimension="device").rows()
     assert {row["key"] for row in devices} == {"sda", "sdb"}
     assert sum(row["operations"] for row in devices) == whole["block"]
-    assert [row["hosts"] for row in small.ask("percentiles", kind="dns").rows()] == [1]
-    assert small.ask("percentiles", label="rack", kind="dns").rows()[0]["label"] == "(none)"
-    assert small.ask("percentiles", limit=1).table.num_rows == 1
+    assert [row["hosts"] for row in small.query("percentiles", kind="dns").rows()] == [1]
+    assert small.query("percentiles", label="rack", kind="dns").rows()[0]["label"] == "(none)"
+    assert small.query("percentiles", limit=1).table.num_rows == 1
 
 
 def test_the_bad_hosts_deviate_and_no_others(small: fleet.Fleet) -> None:
-    answer = small.ask("deviations")
+    answer = small.query("deviations")
     found = {(row["host"], row["kind"], row["test"]) for row in answer.rows() if row["deviates"]}
     assert found == {(BAD_TAIL, "block", "tail"), (BAD_MEDIAN, "block", "median")}
     median = next(row for row in answer.rows() if row["test"] == "median")
     assert 4 < median["ratio"] < 6
     assert median["p"] < 0.01
-    everything = small.ask("deviations", all=True)
+    everything = small.query("deviations", all=True)
     # Two tests, two kinds, 24 hosts; for the median, the stronger of two tests.
     assert everything.table.num_rows == 96
     assert any(
@@ -100,7 +100,7 @@ def test_a_fast_host_that_is_slow_in_one_thing_is_named(tmp_path: Path) -> None:
                 dur *= 1.7
             operations.append(Operations(kind, "", ts, dur.astype(np.int64)))
         maker.push(Pushed(f"h{number:02}", operations))
-    rows = fleet.open(str(tmp_path)).ask("deviations", all=True, limit=1000).rows()
+    rows = fleet.open(str(tmp_path)).query("deviations", all=True, limit=1000).rows()
     (named,) = (row for row in rows if row["deviates"])
     assert (named["host"], named["kind"], named["test"]) == ("h07", "block", "median")
     assert named["than"] == "own"
@@ -123,7 +123,7 @@ def test_a_burst_is_one_event_not_hundreds(tmp_path: Path) -> None:
         if number == 2:
             dur[rng.random(2000) < 0.05] *= 40
         maker.push(Pushed(f"h{number:02}", [Operations("block", "read", ts, dur)]))
-    rows = fleet.open(str(tmp_path)).ask("deviations", all=True).rows()
+    rows = fleet.open(str(tmp_path)).query("deviations", all=True).rows()
     tails = {row["host"]: row for row in rows if row["test"] == "tail"}
     assert tails["h02"]["deviates"]
     assert not tails["h01"]["deviates"]
@@ -132,7 +132,7 @@ def test_a_burst_is_one_event_not_hundreds(tmp_path: Path) -> None:
 
 
 def test_devices_and_groups_deviate(small: fleet.Fleet, tmp_path: Path) -> None:
-    rows = small.ask("deviations", by="device").rows()
+    rows = small.query("deviations", by="device").rows()
     assert {(row["host"], row["key"]) for row in rows} == {
         (host, device) for host in (BAD_TAIL, BAD_MEDIAN) for device in ("sda", "sdb")
     }
@@ -144,23 +144,23 @@ def test_devices_and_groups_deviate(small: fleet.Fleet, tmp_path: Path) -> None:
         labels = {"version": "2" if number < 8 else "1", "rack": f"r{number % 3}"}
         maker.push(Pushed(f"h{number:02}", [Operations("block", "read", ts, dur)], labels=labels))
     lake = fleet.open(str(tmp_path))
-    found = lake.ask("deviations", by="version").rows()
+    found = lake.query("deviations", by="version").rows()
     assert [(row["label"], row["test"]) for row in found] == [("2", "median")]
     assert 1.4 < found[0]["ratio"] < 2
-    assert lake.ask("deviations", by="rack").rows() == []
-    assert lake.ask("deviations").rows() == []
-    assert lake.ask("deviations", within="version", all=True).table.num_rows == 48
+    assert lake.query("deviations", by="rack").rows() == []
+    assert lake.query("deviations").rows() == []
+    assert lake.query("deviations", within="version", all=True).table.num_rows == 48
 
 
 def test_a_shift_is_dated_to_its_second(small: fleet.Fleet) -> None:
-    answer = small.ask("shift", label="rack", kind="block")
+    answer = small.query("shift", label="rack", kind="block")
     assert [(row["label"], row["since_ts"]) for row in answer.rows()] == [
         ("r2", T0 + SHIFT_FROM * SECOND)
     ]
     row = answer.rows()[0]
     assert 1.7 < row["ratio"] < 2.3
     assert (row["hosts"], row["moved"]) == (8, 8)
-    rows = small.ask("shift", label="rack", all=True).rows()
+    rows = small.query("shift", label="rack", all=True).rows()
     assert {row["label"] for row in rows if row["shifted"] is False} >= {"r0", "r1"}
     assert rows[0]["bins_before"] + rows[0]["bins_after"] == SECONDS
 
@@ -176,24 +176,24 @@ def test_a_rollout_is_judged_over_hosts(tmp_path: Path) -> None:
         labels = {"version": "2" if number < 5 else "1"}
         maker.push(Pushed(f"h{number:02}", [Operations("io", "read", ts, dur)], labels=labels))
     lake = fleet.open(str(tmp_path))
-    rows = {row["measure"]: row for row in lake.ask("rollout", at=T0 + 10 * SECOND).rows()}
+    rows = {row["measure"]: row for row in lake.query("rollout", at=T0 + 10 * SECOND).rows()}
     assert rows["p50"]["verdict"] == rows["p99"]["verdict"] == "worse"
     assert rows["p50"]["ratio_low"] < 1.3 < rows["p50"]["ratio_high"]
     assert rows["rate"]["verdict"] == "no difference seen"
     assert rows["p50"]["hosts_before"] == rows["p50"]["hosts_after"] == 16
-    label = lake.ask("rollout", label="version", value="2").rows()
+    label = lake.query("rollout", label="version", value="2").rows()
     assert {row["verdict"] for row in label} <= {"no difference seen", "cannot tell"}
     assert {(row["hosts_before"], row["hosts_after"]) for row in label} == {(11, 5)}
-    two = fleet.open(str(tmp_path), hosts="h0[45]").ask("rollout", label="version", value="2")
+    two = fleet.open(str(tmp_path), hosts="h0[45]").query("rollout", label="version", value="2")
     assert {(row["verdict"], row["q"]) for row in two.rows()} == {("cannot tell", None)}
-    groups = fleet.open(str(tmp_path), hosts="h0[0-6]").ask("deviations", by="version", all=True)
+    groups = fleet.open(str(tmp_path), hosts="h0[0-6]").query("deviations", by="version", all=True)
     assert {(row["deviates"], row["p"]) for row in groups.rows()} == {(None, None)}
-    with pytest.raises(whyslow.QuestionError, match="needs `at`"):
-        lake.ask("rollout")
+    with pytest.raises(whyslow.QueryError, match="needs `at`"):
+        lake.query("rollout")
 
 
 def test_verdicts_and_culprits_count_hosts_and_lead_further(small: fleet.Fleet) -> None:
-    answer = small.ask("verdicts")
+    answer = small.query("verdicts")
     rows = {row["mechanism"]: row for row in answer.rows()}
     assert rows["device_slow"]["hosts"] == 12
     assert rows["device_slow"]["hosts_of"] == 25
@@ -208,24 +208,24 @@ def test_verdicts_and_culprits_count_hosts_and_lead_further(small: fleet.Fleet) 
     assert further["host"] == "web-23"
     assert further["command"].startswith("whyslow explain /var/lib/")
     assert further["command"].endswith(" -w op:23")
-    culprits = small.ask("culprits").rows()
+    culprits = small.query("culprits").rows()
     assert sum(row["verdicts"] for row in culprits) == 12
     assert {row["object"] for row in culprits} == {None, HOSTILE}
 
 
 def test_hosts_slowest_and_heat(small: fleet.Fleet) -> None:
-    rows = {row["host"]: row for row in small.ask("hosts").rows()}
+    rows = {row["host"]: row for row in small.query("hosts").rows()}
     assert len(rows) == 25
     assert rows["web-07"]["recordings"] == 2
     assert rows["web-07"]["covered_ns"] == SECONDS * SECOND
     assert rows["web-06"]["lost_events"] == 7
     assert "dns" in rows["web-00"]["missing"]
-    slowest = small.ask("slowest", limit=5).rows()
+    slowest = small.query("slowest", limit=5).rows()
     assert [row["dur"] for row in slowest] == sorted((row["dur"] for row in slowest), reverse=True)
-    assert len({row["id"] for row in small.ask("slowest").rows()}) == 24
-    heat = small.ask("heat", kind="block", bin="4s").rows()
+    assert len({row["id"] for row in small.query("slowest").rows()}) == 24
+    heat = small.query("heat", kind="block", bin="4s").rows()
     assert len(heat) == 24 * SECONDS // 4
-    counts = small.ask("percentiles", kind="block").rows()
+    counts = small.query("percentiles", kind="block").rows()
     assert sum(row["operations"] for row in heat) == counts[0]["operations"]
 
 
@@ -237,46 +237,46 @@ def test_what_a_host_lacks_none_of_its_recordings_has(tmp_path: Path) -> None:
         maker.push(Pushed("a", operations, ts=T0 + number * SECOND, dur=SECOND))
     maker.push(Pushed("b", [Operations(kind, "", ts, ts * 0 + 5) for kind in KINDS]))
     maker.push(Pushed("c"))
-    rows = fleet.open(str(tmp_path)).ask("hosts").rows()
+    rows = fleet.open(str(tmp_path)).query("hosts").rows()
     assert [row["missing"] for row in rows] == ["mem,dns,requests", "", ",".join(KINDS)]
     last = fleet.open(str(tmp_path), window=(T0 + 2 * SECOND, T0 + 3 * SECOND), hosts="a")
-    assert last.ask("hosts").rows()[0]["missing"] == ",".join(KINDS[1:])
+    assert last.query("hosts").rows()[0]["missing"] == ",".join(KINDS[1:])
 
 
 def test_the_slowest_of_a_window_begin_in_it(small: fleet.Fleet) -> None:
-    everything = small.ask("slowest").rows()
+    everything = small.query("slowest").rows()
     first, *_, last = sorted(row["ts"] for row in everything)
     for begin, end in ((first, last), (first + 1, last), (first, last + 1), (None, first + 1)):
-        found = fleet.open(small._store.url, window=(begin, end)).ask("slowest").rows()
+        found = fleet.open(small._store.url, window=(begin, end)).query("slowest").rows()
         assert found == [
             row for row in everything if (begin is None or row["ts"] >= begin) and row["ts"] < end
         ]
 
 
 def test_answers_say_what_they_cannot_tell(small: fleet.Fleet) -> None:
-    answer = small.ask("percentiles")
+    answer = small.query("percentiles")
     lost = answer.facts["lost"]
     assert (lost["events"], lost["end_ns"] - lost["begin_ns"]) == (7, SECONDS * SECOND)
-    assert small.ask("percentiles", kind="io").facts["lost"] == lost
+    assert small.query("percentiles", kind="io").facts["lost"] == lost
     caveats = answer.caveats
     assert any("1 of 25 hosts lost events (at least 7)" in caveat for caveat in caveats)
     assert any("`dns` unavailable on 24 of 25 hosts" in caveat for caveat in caveats)
-    only = small.ask("percentiles", kind="mem").caveats
+    only = small.query("percentiles", kind="mem").caveats
     assert "`mem` unavailable: not recorded on any host" in only
 
 
 def test_a_class_that_nothing_has_is_told(small: fleet.Fleet) -> None:
     for name in ("percentiles", "slowest", "heat"):
-        answer = small.ask(name, kind="block", op="raed")
+        answer = small.query(name, kind="block", op="raed")
         assert answer.rows() == []
         (caveat,) = (caveat for caveat in answer.caveats if "raed" in caveat)
         assert caveat == "no operation of `block` has class `raed`; classes: `read`"
     # The class exists, and nothing deviates.
-    sda = small.ask("deviations", by="device", key="sdc", op="read")
+    sda = small.query("deviations", by="device", key="sdc", op="read")
     assert sda.rows() == []
     assert not any("class" in caveat for caveat in sda.caveats)
     # A known kind that was not recorded: no error, but a caveat.
-    answer = small.ask("percentiles", kind="mem", op="direct")
+    answer = small.query("percentiles", kind="mem", op="direct")
     assert not any("class" in caveat for caveat in answer.caveats)
     assert "`mem` unavailable: not recorded on any host" in answer.caveats
 
@@ -307,7 +307,7 @@ def test_ones_own_sql_reads_tables_and_steps_and_nothing_else(
         "SELECT nonsense FROM rollup",
         "SELECT getenv('HOME') AS home",
     ):
-        with pytest.raises(whyslow.QuestionError, match="DuckDB rejected"):
+        with pytest.raises(whyslow.QueryError, match="DuckDB rejected"):
             small.sql(statement)
     assert sorted(file.name for file in tmp_path.iterdir()) == ["x.csv"]
 
@@ -334,7 +334,7 @@ def test_ones_own_sql_reads_tables_and_steps_and_nothing_else(
 def test_statements_that_have_no_answer_are_errors(
     small: fleet.Fleet, text: str, message: str
 ) -> None:
-    with pytest.raises(whyslow.QuestionError, match=message):
+    with pytest.raises(whyslow.QueryError, match=message):
         small.sql(text)
 
 
@@ -346,7 +346,7 @@ def test_statements_may_end_and_have_comments(small: fleet.Fleet) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["docs/fleet-questions.md", "python/README.md", "python/src/whyslow/fleet/__init__.py"]
+    "path", ["docs/fleet-queries.md", "python/README.md", "python/src/whyslow/fleet/__init__.py"]
 )
 def test_statements_in_docs_count_each_operation_once(small: fleet.Fleet, path: str) -> None:
     (text,) = re.findall(r'\.sql\("(SELECT .* FROM operation .*)"\)', (ROOT / path).read_text())
@@ -397,40 +397,40 @@ def test_statements_in_docs_count_each_operation_once(small: fleet.Fleet, path: 
 def test_wrong_questions_are_errors_with_hints(
     small: fleet.Fleet, name: str, parameters: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(whyslow.QuestionError, match=message) as caught:
-        small.ask(name, **parameters)
+    with pytest.raises(whyslow.QueryError, match=message) as caught:
+        small.query(name, **parameters)
     assert caught.value.hint or "must be" in str(caught.value)
 
 
 def test_a_moment_has_to_be_within_the_window(small: fleet.Fleet) -> None:
     lake = fleet.open(small._store.url, window=(T0 + 4 * SECOND, T0 + 8 * SECOND))
-    assert lake.ask("rollout", at=T0 + 6 * SECOND).rows()
+    assert lake.query("rollout", at=T0 + 6 * SECOND).rows()
     for second in (3, 4, 8):
-        with pytest.raises(whyslow.QuestionError, match="no recordings on one side") as caught:
-            lake.ask("rollout", at=T0 + second * SECOND)
+        with pytest.raises(whyslow.QueryError, match="no recordings on one side") as caught:
+            lake.query("rollout", at=T0 + second * SECOND)
         hint = str(caught.value.hint)
         assert "from 2026-03-01T12:00:04" in hint
         assert "to 2026-03-01T12:00:08" in hint
 
 
 def test_hostile_values_of_parameters_are_values(small: fleet.Fleet) -> None:
-    assert small.ask("percentiles", key=HOSTILE).rows() == []
-    with pytest.raises(whyslow.QuestionError, match="unknown kind"):
-        small.ask("percentiles", kind=HOSTILE)
-    named = small.ask("percentiles", dimension="name", key=HOSTILE).rows()
+    assert small.query("percentiles", key=HOSTILE).rows() == []
+    with pytest.raises(whyslow.QueryError, match="unknown kind"):
+        small.query("percentiles", kind=HOSTILE)
+    named = small.query("percentiles", dimension="name", key=HOSTILE).rows()
     assert [(row["key"], row["operations"]) for row in named] == [(HOSTILE, 5)]
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.stem)
 def test_headers_document_every_column(path: Path, small: fleet.Fleet) -> None:
     text = path.read_text()
-    question = parse(path.stem, text)
-    documented = [column.name for column in question.columns]
+    query = parse(path.stem, text)
+    documented = [column.name for column in query.columns]
     if path.parent.name == "fleet":
         how = {"by": "rack"} if path.stem.endswith("_of_groups") else {}
         if path.stem == "rollout":
             how = {"at": "2026-03-01T12:00:05Z"}
-        columns = small.ask(path.stem.removesuffix("_of_groups"), **how).table.column_names
+        columns = small.query(path.stem.removesuffix("_of_groups"), **how).table.column_names
     else:
         columns = re.findall(
             r"(\w+)(?:,|$)", text[text.rindex("\nSELECT") : text.rindex("FROM")], re.M

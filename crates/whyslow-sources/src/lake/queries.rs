@@ -7,7 +7,7 @@ include!(concat!(env!("OUT_DIR"), "/fleet.rs"));
 
 /// Description of a SQL file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TextQuestion {
+pub struct TextQuery {
     /// The name after `fleet` on the command line.
     pub name: &'static str,
     /// What it returns.
@@ -43,7 +43,7 @@ impl Parameter {
 }
 
 /// All queries, in order of their names.
-pub static QUESTIONS: LazyLock<Vec<TextQuestion>> = LazyLock::new(|| {
+pub static QUERIES: LazyLock<Vec<TextQuery>> = LazyLock::new(|| {
     HEADS
         .iter()
         .filter_map(|(name, head)| parse(name, head))
@@ -51,7 +51,7 @@ pub static QUESTIONS: LazyLock<Vec<TextQuestion>> = LazyLock::new(|| {
 });
 
 /// `-- name: description.`, paragraphs, and a paragraph that starts with `Parameters:`.
-fn parse(name: &'static str, head: &str) -> Option<TextQuestion> {
+fn parse(name: &'static str, head: &str) -> Option<TextQuery> {
     let lines = head.lines().map_while(|line| line.strip_prefix("--"));
     let text: Vec<&str> = lines
         .map(|line| line.strip_prefix(' ').unwrap_or(line))
@@ -68,7 +68,7 @@ fn parse(name: &'static str, head: &str) -> Option<TextQuestion> {
         }
         more.push(paragraph.replace('\n', " "));
     }
-    Some(TextQuestion {
+    Some(TextQuery {
         name,
         about: about.replace('\n', " ").trim_end_matches('.').to_owned(),
         more: more.join("\n\n"),
@@ -137,10 +137,10 @@ mod tests {
 --
 -- host          host, text
 SELECT 1";
-        let question = parse("deviations", head).unwrap();
-        assert_eq!(question.about, "which hosts are slower than their peers");
-        assert_eq!(question.more, "Two tests of each.");
-        let found: Vec<(&str, Option<&str>, bool)> = question
+        let query = parse("deviations", head).unwrap();
+        assert_eq!(query.about, "which hosts are slower than their peers");
+        assert_eq!(query.more, "Two tests of each.");
+        let found: Vec<(&str, Option<&str>, bool)> = query
             .parameters
             .iter()
             .map(|one| (one.name.as_str(), one.default.as_deref(), one.is_flag()))
@@ -155,21 +155,21 @@ SELECT 1";
             ]
         );
         assert_eq!(
-            question.parameters[0].about,
+            query.parameters[0].about,
             "host; device, else the name of a label"
         );
     }
 
     #[test]
     fn every_text_says_what_it_is_about() {
-        assert_eq!(QUESTIONS.len(), HEADS.len());
-        for question in QUESTIONS.iter() {
-            assert!(!question.about.is_empty(), "{}", question.name);
-            for parameter in &question.parameters {
+        assert_eq!(QUERIES.len(), HEADS.len());
+        for query in QUERIES.iter() {
+            assert!(!query.about.is_empty(), "{}", query.name);
+            for parameter in &query.parameters {
                 assert!(
                     !parameter.about.is_empty(),
                     "{} {}",
-                    question.name,
+                    query.name,
                     parameter.name
                 );
             }

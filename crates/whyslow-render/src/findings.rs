@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use whyslow_base::args::{Format, OutputArgs, TalkArgs, UnitChoice};
 use whyslow_base::failure::Failure;
 use whyslow_base::time::Calendar;
-use whyslow_explain::{Confidence, Excess, Finding, Group, Hop, Report, Story, Versus};
+use whyslow_explain::{Confidence, Excess, Finding, Group, Hop, Observation, Report, Versus};
 use whyslow_model::Ns;
 use whyslow_model::text::shown;
 
@@ -17,7 +17,7 @@ use crate::subject::Subject;
 use crate::write::style;
 use crate::{pager, quantity, terminal};
 
-/// Parts and hops of a finding that are shown without `--wide`.
+/// Parts and hops of a observation that are shown without `--wide`.
 const PARTS: usize = 6;
 /// Parts with a smaller share are not shown.
 const SHARE: f64 = 0.001;
@@ -95,7 +95,7 @@ fn encode(
             Ok(text)
         }
         _ => Err(Failure::usage(
-            "cannot write findings in this format: supported are text, json and md",
+            "cannot write observations in this format: supported are text, json and md",
         )),
     }
 }
@@ -151,41 +151,41 @@ fn text(report: &Report, subject: &Subject, style: &TextStyle) -> String {
             &shown(&head(report, subject, style), style.ascii),
         ),
     );
-    for (number, story) in report.stories.iter().enumerate() {
+    for (number, finding) in report.findings.iter().enumerate() {
         out.push('\n');
         Page {
             style,
             out: &mut out,
         }
-        .story(number + 1, story);
+        .finding(number + 1, finding);
     }
-    if !report.findings.is_empty() {
+    if !report.observations.is_empty() {
         out.push('\n');
         push_line(
             &mut out,
             &style.paint(
                 Paint::Header,
-                if report.stories.is_empty() {
+                if report.findings.is_empty() {
                     "found"
                 } else {
-                    "other findings"
+                    "other observations"
                 },
             ),
         );
     }
-    for finding in &report.findings {
+    for observation in &report.observations {
         Page {
             style,
             out: &mut out,
         }
-        .finding(finding);
+        .observation(observation);
     }
     for pattern in &report.patterns {
         let mut page = Page {
             style,
             out: &mut out,
         };
-        page.wrapped("", &format!("pattern: {}", pattern.says));
+        page.wrapped("", &format!("pattern: {}", pattern.summary));
     }
     if let Some(share) = report.tracer_share.filter(|share| *share >= TRACER_MIN) {
         let mut page = Page {
@@ -242,23 +242,23 @@ impl Page<'_> {
         self.out.push('\n');
     }
 
-    fn story(&mut self, number: usize, story: &Story) {
-        self.wrapped(&format!("{number}  "), &story.verdict);
-        let confidence = match story.confidence {
+    fn finding(&mut self, number: usize, finding: &Finding) {
+        self.wrapped(&format!("{number}  "), &finding.verdict);
+        let confidence = match finding.confidence {
             Confidence::High => "confidence high",
             Confidence::Medium => "confidence medium",
             Confidence::Low => "confidence low",
             Confidence::None => "no culprit identified",
         };
         let mut facts = vec![confidence.to_owned()];
-        if story.saved_at_most_ns > 0 {
+        if finding.saved_at_most_ns > 0 {
             facts.push(format!(
                 "removing it saves at most {}",
-                length(story.saved_at_most_ns)
+                length(finding.saved_at_most_ns)
             ));
         }
-        facts.push(format!("unexplained {}", length(story.unexplained_ns)));
-        if let Some(group) = story.group.as_ref().filter(|group| group.count > 1) {
+        facts.push(format!("unexplained {}", length(finding.unexplained_ns)));
+        if let Some(group) = finding.group.as_ref().filter(|group| group.count > 1) {
             facts.push(format!(
                 "{} such calls were slow, {} in total",
                 group.count,
@@ -266,35 +266,35 @@ impl Page<'_> {
             ));
         }
         self.wrapped("   ", &facts.join("; "));
-        if let Some(group) = &story.group {
+        if let Some(group) = &finding.group {
             for line in excess_lines(group) {
                 self.wrapped("   ", &line);
             }
         }
-        if let Some(versus) = &story.versus {
+        if let Some(versus) = &finding.versus {
             for line in versus_lines(versus, self.style) {
                 self.wrapped("   ", &line);
             }
         }
-        self.parts(story);
-        if !story.chain.is_empty() {
+        self.parts(finding);
+        if !finding.chain.is_empty() {
             self.line("   chain");
         }
-        for hop in &story.chain {
+        for hop in &finding.chain {
             self.hop(hop);
         }
-        for crossing in &story.across {
-            self.wrapped("   across: ", &crossing.says);
+        for crossing in &finding.across {
+            self.wrapped("   across: ", &crossing.summary);
         }
-        for other in &story.alternatives {
-            self.wrapped("   also: ", &other.says);
+        for other in &finding.alternatives {
+            self.wrapped("   also: ", &other.summary);
         }
-        self.also(story);
-        for neighbour in &story.neighbours {
+        self.also(finding);
+        for neighbour in &finding.neighbours {
             let who = actor(&neighbour.actor);
             self.wrapped("   also busy: ", &format!("{who}: {}", neighbour.what));
         }
-        for missing in &story.missing {
+        for missing in &finding.missing {
             self.wrapped(
                 "   not recorded: ",
                 &format!(
@@ -303,18 +303,18 @@ impl Page<'_> {
                 ),
             );
         }
-        for caveat in &story.caveats {
+        for caveat in &finding.caveats {
             self.wrapped("   note: ", caveat);
         }
-        for suggestion in &story.suggestions {
+        for suggestion in &finding.suggestions {
             self.wrapped("   next: ", suggestion);
         }
-        self.wrapped("   reproduce: ", &story.reproduce);
+        self.wrapped("   reproduce: ", &finding.reproduce);
     }
 
     /// Other calls slowed by the same culprit.
-    fn also(&mut self, story: &Story) {
-        for also in &story.also {
+    fn also(&mut self, finding: &Finding) {
+        for also in &finding.also {
             let words = format!(
                 "{} by {}: {} calls, longest {}{}",
                 also.what,
@@ -329,15 +329,15 @@ impl Page<'_> {
         }
     }
 
-    fn parts(&mut self, story: &Story) {
-        let worth = story.parts.iter().take_while(|part| part.share >= SHARE);
+    fn parts(&mut self, finding: &Finding) {
+        let worth = finding.parts.iter().take_while(|part| part.share >= SHARE);
         let count = if self.style.details {
-            story.parts.len()
+            finding.parts.len()
         } else {
             worth.count().clamp(1, PARTS)
         };
         self.line("   where the time went");
-        for part in story.parts.iter().take(count) {
+        for part in finding.parts.iter().take(count) {
             let line = format!(
                 "   {:>10} {:>5.1} %  {}  {:<15} {}",
                 length(part.dur_ns),
@@ -348,7 +348,7 @@ impl Page<'_> {
             );
             self.line(line.trim_end());
         }
-        let rest = story.parts.iter().skip(count);
+        let rest = finding.parts.iter().skip(count);
         let (number, sum) = rest.fold((0, 0), |(n, sum), part| (n + 1, sum + part.dur_ns));
         if number > 0 {
             self.line(&format!(
@@ -356,9 +356,9 @@ impl Page<'_> {
                 length(sum)
             ));
         }
-        if let Some(command) = story
+        if let Some(command) = finding
             .culprit
-            .and_then(|place| story.parts[place].shown_by.as_ref())
+            .and_then(|place| finding.parts[place].shown_by.as_ref())
         {
             self.wrapped("   evidence: ", command);
         }
@@ -406,12 +406,12 @@ impl Page<'_> {
         self.wrapped("     ", &words);
     }
 
-    fn finding(&mut self, finding: &Finding) {
-        self.wrapped("   ", &finding.says);
-        if let Some(command) = &finding.shown_by {
+    fn observation(&mut self, observation: &Observation) {
+        self.wrapped("   ", &observation.summary);
+        if let Some(command) = &observation.shown_by {
             self.wrapped("     evidence: ", command);
         }
-        for suggestion in &finding.suggestions {
+        for suggestion in &observation.suggestions {
             self.wrapped("     next: ", suggestion);
         }
     }
@@ -482,18 +482,18 @@ fn plain(text: &str, style: &TextStyle) -> String {
         .replace('`', "'")
 }
 
-fn markdown_story(out: &mut String, number: usize, story: &Story, style: &TextStyle) {
+fn markdown_finding(out: &mut String, number: usize, finding: &Finding, style: &TextStyle) {
     let plain = |text: &str| plain(text, style);
-    let _ = write!(out, "\n## {}. {}\n\n", number, plain(&story.verdict));
+    let _ = write!(out, "\n## {}. {}\n\n", number, plain(&finding.verdict));
     let _ = writeln!(
         out,
         "Confidence {}, unexplained {}, removing it saves at most {}.\n",
-        format!("{:?}", story.confidence).to_lowercase(),
-        length(story.unexplained_ns),
-        length(story.saved_at_most_ns)
+        format!("{:?}", finding.confidence).to_lowercase(),
+        length(finding.unexplained_ns),
+        length(finding.saved_at_most_ns)
     );
-    let compared = story.group.as_ref().map(excess_lines).unwrap_or_default();
-    let versus = story.versus.as_ref();
+    let compared = finding.group.as_ref().map(excess_lines).unwrap_or_default();
+    let versus = finding.versus.as_ref();
     let versus = versus.map(|versus| versus_lines(versus, style));
     for line in compared.iter().chain(versus.iter().flatten()) {
         let _ = writeln!(out, "- {}", plain(line.trim_start()));
@@ -504,7 +504,7 @@ fn markdown_story(out: &mut String, number: usize, story: &Story, style: &TextSt
     out.push_str(
         "| time | share | grade | mechanism | culprit and object |\n|---:|---:|---|---|---|\n",
     );
-    for part in &story.parts {
+    for part in &finding.parts {
         let _ = writeln!(
             out,
             "| {} | {:.1} % | {} | {} | {} |",
@@ -516,7 +516,7 @@ fn markdown_story(out: &mut String, number: usize, story: &Story, style: &TextSt
         );
     }
     out.push('\n');
-    for hop in &story.chain {
+    for hop in &finding.chain {
         let _ = writeln!(
             out,
             "- {} .. {} {} {}: {}{}",
@@ -533,36 +533,36 @@ fn markdown_story(out: &mut String, number: usize, story: &Story, style: &TextSt
                 ))
         );
     }
-    for crossing in &story.across {
-        let _ = writeln!(out, "- across: {}", plain(&crossing.says));
+    for crossing in &finding.across {
+        let _ = writeln!(out, "- across: {}", plain(&crossing.summary));
     }
-    for other in &story.alternatives {
-        let _ = writeln!(out, "- also: {}", plain(&other.says));
+    for other in &finding.alternatives {
+        let _ = writeln!(out, "- also: {}", plain(&other.summary));
     }
-    for caveat in &story.caveats {
+    for caveat in &finding.caveats {
         let _ = writeln!(out, "- note: {}", plain(caveat));
     }
-    for suggestion in &story.suggestions {
+    for suggestion in &finding.suggestions {
         let _ = writeln!(out, "- next: {}", plain(suggestion));
     }
     let _ = write!(
         out,
         "\n```\n{}\n```\n",
-        shown(&story.reproduce, style.ascii)
+        shown(&finding.reproduce, style.ascii)
     );
 }
 
 fn markdown(report: &Report, subject: &Subject, style: &TextStyle) -> String {
     let plain = |text: &str| plain(text, style);
     let mut out = format!("# {}\n", plain(&head(report, subject, style)));
-    for (number, story) in report.stories.iter().enumerate() {
-        markdown_story(&mut out, number + 1, story, style);
+    for (number, finding) in report.findings.iter().enumerate() {
+        markdown_finding(&mut out, number + 1, finding, style);
     }
-    for finding in &report.findings {
-        let _ = write!(out, "\n## {}\n\n", plain(&finding.says));
+    for observation in &report.observations {
+        let _ = write!(out, "\n## {}\n\n", plain(&observation.summary));
     }
     for pattern in &report.patterns {
-        let _ = writeln!(out, "\nPattern: {}", plain(&pattern.says));
+        let _ = writeln!(out, "\nPattern: {}", plain(&pattern.summary));
     }
     for caveat in &report.caveats {
         let _ = writeln!(out, "\nNote: {}", plain(caveat));
