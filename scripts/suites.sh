@@ -45,12 +45,13 @@ cmd_test() {
     need_node
     start packages install_test_packages
     start program build_program
-    await packages program
+    await program
     failed program && { tail -n 50 "$LOGS/program.log" >&2; fail "cannot build the program"; }
+    start build build_tests
+    await packages
     export PATH="$VENV/bin:$PATH"
     # Record faults while only the compiler runs, at the lowest priority: it is preempted at once, so
     # the machine is almost idle for the recorded programs.
-    start build build_tests
     start faults-record record_faults
     await build faults-record
     failed build && { tail -n 80 "$LOGS/build.log" >&2; fail "cannot build the tests"; }
@@ -60,11 +61,10 @@ cmd_test() {
     start web web_tests
     start faults explain_faults
     await rust python exports web faults
-    # Alone, because a recorder records all other activity of the machine.
+    # Without the other suites, because a recorder records all other activity of the machine.
     start live rust_tests live
-    await live
     start web-live web_live_tests
-    await web-live
+    await live web-live
     report
 }
 

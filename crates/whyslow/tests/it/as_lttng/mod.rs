@@ -119,6 +119,7 @@ fn stored(folder: &Path) -> Vec<Said> {
 /// Differences in one output.
 struct Comparison<'c> {
     said: &'c Said,
+    is_cut: bool,
     range: (i64, i64),
     least: Option<f64>,
     our_least: Option<f64>,
@@ -132,14 +133,21 @@ impl Comparison<'_> {
     fn tables(&mut self, ours: &[Table]) {
         let theirs = tables(&self.said.text);
         assert!(!theirs.is_empty(), "{}: nothing was read", self.said.file);
-        let names = theirs.iter().chain(ours).map(|table| &table.name);
-        let names: BTreeSet<&String> = names.collect();
-        for name in names {
-            let of = |tables: &[Table]| {
-                let table = tables.iter().find(|table| table.name == *name);
-                table.map_or(Vec::new(), |table| table.rows.clone())
-            };
-            let (mut theirs, ours) = (of(&theirs), of(ours));
+        // One table per thread in some outputs, so thousands. Of two with one name the first counts.
+        let by_name = |tables: &[Table]| {
+            let mut found: HashMap<String, Vec<Row>> = HashMap::new();
+            for table in tables {
+                let rows = found.entry(table.name.clone());
+                rows.or_insert_with(|| table.rows.clone());
+            }
+            found
+        };
+        let (mut theirs, mut ours) = (by_name(&theirs), by_name(ours));
+        let names: BTreeSet<String> = theirs.keys().chain(ours.keys()).cloned().collect();
+        for name in &names {
+            let of = |tables: &mut HashMap<String, Vec<Row>>| tables.remove(name);
+            let mut theirs = of(&mut theirs).unwrap_or_default();
+            let ours = of(&mut ours).unwrap_or_default();
             // With a limit of N, lttng-analyses prints one more row.
             if name.starts_with("Top system call") && theirs.len() == ours.len() + 1 {
                 theirs.pop();
@@ -189,7 +197,7 @@ impl Comparison<'_> {
             }
         }
         // Of some outputs only the first lines were kept.
-        if self.said.is_cut() {
+        if self.is_cut {
             return;
         }
         for row in by_key.into_values().flatten() {
@@ -226,6 +234,7 @@ fn compare(source: &Path, said: &[Said]) -> (Vec<Difference>, usize) {
         let ours = tables(&said.ours(&place));
         let mut comparison = Comparison {
             said,
+            is_cut: said.is_cut(),
             range: said
                 .ranges()
                 .first()
