@@ -1,6 +1,7 @@
 """Overhead of recording for the recorded program: CPU time per system call, by recorder."""
 
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -159,6 +160,26 @@ def measure(whyslow, work, runs, report_progress):
 
 def own_cost(output):
     """The cost that our recorder reports: records, CPU seconds, bytes of the spool, lost records."""
+    number = r"([\d.,]+)"
+    report = re.search(rf"recorded {number} s, {number} events, (none|[\d,]+) lost \({number} % of a CPU, ", output)
+    if report is None:
+        return own_cost_of_older(output)
+    numbers = (float(text.replace("none", "0").replace(",", "")) for text in report.groups())
+    seconds, records, lost, percent = numbers
+    return records, seconds * percent / 100, spool_bytes(output), int(lost)
+
+
+def spool_bytes(output):
+    """Size of the spool that a recording was imported from; 0 if it was not imported."""
+    recording = re.search(r"^Next: whyslow explain (\S+)$", output, re.MULTILINE)
+    manifest = recording and Path(recording.group(1), "manifest.json")
+    if not manifest or not manifest.exists():
+        return 0
+    return sum(source["bytes"] for source in json.loads(manifest.read_text())["sources"])
+
+
+def own_cost_of_older(output):
+    """The same of a build before the summary was shortened, for comparisons."""
     number = r"([\d.,]+)"
     report = re.search(rf"{number} records in {number} s; the recorder (?:used|took) {number} % of a CPU and wrote {number} MiB", output)
     if report is None:

@@ -150,7 +150,7 @@ def recording(command, whyslow, work, costs):
                                  stdin=subprocess.DEVNULL, cwd=work)
     try:
         give_up = time.monotonic() + (20 if command[0] == whyslow else START_SECONDS)
-        while time.monotonic() < give_up and not (command[0] == whyslow and "recording;" in errors.read_text()):
+        while time.monotonic() < give_up and not (command[0] == whyslow and "recording started" in errors.read_text()):
             if child.poll() is not None:
                 raise cost.Unavailable(errors.read_text(errors="replace").strip()[-200:])
             time.sleep(0.05)

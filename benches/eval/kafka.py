@@ -113,7 +113,7 @@ def waits(whyslow, recording):
     """Waits for the log's lock, longest first."""
     rows = query(whyslow, "locks", "log", recording, "-n", "0")["tables"][0]["rows"]
     found = [
-        row for row in rows if LOG in (row["function"] or "") and row["dur_ns"] and row["told_by"]
+        row for row in rows if LOG in (row["function"] or "") and row["dur_ns"] and row["reported_by"]
     ]
     return sorted(found, key=lambda row: -row["dur_ns"])
 

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 WEB_TRACE = ROOT / "fixtures" / "web-incident" / "trace.tar.zst"
 
 #: A machine at -05:30 with hostile names, 7002 lost events, and one call without an end.
-STORY = r"""whyslow-text 1
+EVENTS = r"""whyslow-text 1
 meta hostname=web1
 meta trace_creation_datetime=20150115T114837-0530
 1421342317.200000000 [0] (tid=10 pid=10 comm=sync) syscall_enter name=sync
@@ -78,7 +78,7 @@ def web(web_path: Path) -> Iterator[whyslow.Recording]:
 def make(binary: str, tmp_path: Path) -> Callable[..., Path]:
     """Creates a recording from events as text; returns its path."""
 
-    def make(name: str | Path = "t.wsl", events: str = STORY) -> Path:
+    def make(name: str | Path = "t.wsl", events: str = EVENTS) -> Path:
         trace = tmp_path / "trace.txt"
         trace.write_text(events)
         output = tmp_path / name
@@ -89,7 +89,7 @@ def make(binary: str, tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
-def story(make: Callable[..., Path]) -> Iterator[whyslow.Recording]:
+def lossy(make: Callable[..., Path]) -> Iterator[whyslow.Recording]:
     with whyslow.open(make()) as recording:
         yield recording
 

@@ -47,7 +47,7 @@ def write(path: Path) -> None:
             "nr": 0,
             "ts": T0 + SECOND,
             "dur": 5_000_000,
-            "told_by": "story",
+            "source": "finding",
             "target": "operation",
             "operation": "read",
             "victim": HOSTILE if number == 1 else f"web/{number}",

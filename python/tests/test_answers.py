@@ -26,14 +26,23 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     except whyslow.WhyslowError as error:
         metafunc.parametrize("every", [pytest.param("", marks=pytest.mark.skip(error.message))])
         return
-    queries = [f"{kind} {verb}" for kind, verbs in known.items() for verb in verbs]
-    assert {"io stats", "io top", "block hist", "files tree", "threads states"} <= set(queries)
-    metafunc.parametrize("every", queries)
+    found = [f"{kind} {verb}" for kind, verbs in known.items() for verb in verbs]
+    assert {"io stats", "io top", "block hist", "files tree", "threads states"} <= set(found)
+    metafunc.parametrize("every", found)
 
 
 def check(answer: whyslow.Answer, document: dict[str, Any]) -> None:
     """The answer has the content of the document, and nothing else."""
-    for key in ("query", "recording", "host", "zone", "next"):
+    for key in (
+        "query",
+        "recording",
+        "host",
+        "zone",
+        "next",
+        "state",
+        "reason",
+        "record_with",
+    ):
         assert getattr(answer, key) == document[key]
     window = document["window"]
     assert answer.window == (window["begin_ns"], window["end_ns"])
@@ -85,9 +94,9 @@ def test_every_question_is_answered_alike(web: whyslow.Recording, binary: str, e
 
 
 def test_every_question_to_a_recording_with_losses_and_hostile_names(
-    story: whyslow.Recording, binary: str, every: str
+    lossy: whyslow.Recording, binary: str, every: str
 ) -> None:
-    check_both(story, binary, every)
+    check_both(lossy, binary, every)
 
 
 def test_tables_have_the_types_of_the_arrow_form(
@@ -156,7 +165,7 @@ def test_flags_of_python_are_those_of_the_program(web: whyslow.Recording, binary
 
 def test_words_of_python_cannot_become_flags(web: whyslow.Recording, tmp_path: Path) -> None:
     output = tmp_path / "out"
-    for ask, part in (
+    for query, part in (
         (lambda: web.query(f"io stats --output={output}"), "invalid query"),
         (lambda: web.query("io stats -h"), "invalid query"),
         (lambda: web.query(""), "invalid query"),
@@ -176,7 +185,7 @@ def test_words_of_python_cannot_become_flags(web: whyslow.Recording, tmp_path: P
         (lambda: web.io.stats(cols="help"), "does not return tables"),
     ):
         with pytest.raises(whyslow.QueryError, match=part):
-            ask()
+            query()
     assert not output.exists()
     # A value that looks like a flag is a value.
     assert web.io.stats(comm=f"--output={output}")["stats"].num_rows == 0
@@ -218,10 +227,10 @@ def test_colours_that_a_notebook_asks_for_change_nothing(
         web.io.stats(frobnicate=1)
 
 
-def test_lost_events_are_an_error_where_that_is_asked(story: whyslow.Recording) -> None:
-    assert story.io.stats().losses[0].count == 7002
+def test_lost_events_are_an_error_where_that_is_asked(lossy: whyslow.Recording) -> None:
+    assert lossy.io.stats().losses[0].count == 7002
     with pytest.raises(whyslow.QueryError, match="events were lost") as caught:
-        story.io.stats(strict=True)
+        lossy.io.stats(strict=True)
     assert caught.value.exit_code == 3
 
 
@@ -241,9 +250,9 @@ def test_a_missing_program_is_told_with_what_helps(
 ) -> None:
     monkeypatch.delenv(program.VARIABLE, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    for ask in (lambda: web.query("io stats"), lambda: web.io, lambda: web.kinds()):
+    for query in (lambda: web.query("io stats"), lambda: web.io, lambda: web.kinds()):
         with pytest.raises(whyslow.ProgramError, match="cargo install") as caught:
-            ask()
+            query()
         assert program.VARIABLE in str(caught.value)
     # Tables work without the program.
     assert web.table("process").num_rows == web.tables["process"].rows

@@ -306,7 +306,9 @@ def test_hosts_of_one_name_in_several_clusters_are_told(maker: LakeMaker) -> Non
         assert "--cluster" in caveat
     assert any("clusters" in caveat for caveat in opened(maker).sql("SELECT 1 AS n").caveats)
     for how in ({"cluster": "x"}, {"hosts": "b*"}):
-        assert not any("clusters" in caveat for caveat in opened(maker, **how).query("hosts").caveats)
+        assert not any(
+            "clusters" in caveat for caveat in opened(maker, **how).query("hosts").caveats
+        )
 
 
 def test_no_lake_is_an_error_with_a_hint(tmp_path: Path) -> None:

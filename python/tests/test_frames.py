@@ -39,7 +39,7 @@ def test_pandas_frames_of_answers_results_and_windows(web: whyslow.Recording) ->
     assert got["ts"].tolist() == [begin]
 
 
-def test_polars_frames_keep_integers(web: whyslow.Recording, story: whyslow.Recording) -> None:
+def test_polars_frames_keep_integers(web: whyslow.Recording, lossy: whyslow.Recording) -> None:
     pl = pytest.importorskip("polars", reason="polars is not installed [python]")
     table = web.table("syscall")
     frame = web.polars("syscall")
@@ -51,11 +51,11 @@ def test_polars_frames_keep_integers(web: whyslow.Recording, story: whyslow.Reco
     sums = whyslow.to_polars(web.sql("SELECT SUM(dur) AS dur FROM syscall"))
     assert sums.schema["dur"] == pl.Int64
     # Polars does not support this offset.
-    assert story.zone == "-05:30"
-    times = whyslow.to_polars(story.with_times(story.table("syscall")))
+    assert lossy.zone == "-05:30"
+    times = whyslow.to_polars(lossy.with_times(lossy.table("syscall")))
     assert times.schema["ts"] == pl.Datetime("ns", "UTC")
     shown = times["ts"].dt.epoch("ns").to_list()
-    assert shown == story.table("syscall").column("ts").to_pylist()
+    assert shown == lossy.table("syscall").column("ts").to_pylist()
 
 
 def test_sums_that_fit_no_integer_stay_what_they_are(web: whyslow.Recording) -> None:

@@ -33,11 +33,11 @@ def test_it_tells_what_the_program_tells(web: whyslow.Recording, binary: str) ->
     assert "boardhost" in repr(web)
 
 
-def test_losses_are_those_of_the_program(story: whyslow.Recording, binary: str) -> None:
-    (loss,) = story.losses
-    assert [vars(loss)] == cli_json(binary, "info", story.path)["losses"]
+def test_losses_are_those_of_the_program(lossy: whyslow.Recording, binary: str) -> None:
+    (loss,) = lossy.losses
+    assert [vars(loss)] == cli_json(binary, "info", lossy.path)["losses"]
     assert (loss.kind, loss.count) == ("events", 7002)
-    assert story.query("info").losses == story.losses
+    assert lossy.query("info").losses == lossy.losses
 
 
 def test_what_is_no_recording_says_so(tmp_path: Path) -> None:
@@ -74,8 +74,8 @@ def test_an_earlier_format_is_refused_with_what_helps(make: Callable[..., Path])
 
 
 def test_a_later_format_is_refused_with_what_helps(make: Callable[..., Path]) -> None:
-    path = changed(make(), lambda manifest: manifest.update(format_version=3))
-    with pytest.raises(whyslow.RecordingError, match="format version 3") as caught:
+    path = changed(make(), lambda manifest: manifest.update(format_version=4))
+    with pytest.raises(whyslow.RecordingError, match="format version 4") as caught:
         whyslow.open(path)
     assert "newer whyslow" in str(caught.value)
     # Only the version is required, whatever else changed.
@@ -95,9 +95,9 @@ def test_a_later_format_is_refused_with_what_helps(make: Callable[..., Path]) ->
         b'{"format_version": true}',
         b'{"format_version": "1"}',
         b'{"format_version": NaN}',
-        b'{"format_version": 2}',
+        b'{"format_version": 3}',
         b"[" * 100_000,
-        b'{"format_version": 2, "host": "\\ud800"}',
+        b'{"format_version": 3, "host": "\\ud800"}',
         b'{"format_version": ' + b"9" * 5_000 + b"}",
     ],
 )

@@ -93,18 +93,18 @@ def test_a_window_keeps_what_the_program_keeps(web: whyslow.Recording) -> None:
     assert sorted(log.column("id").to_pylist()) == sorted(f"block:{id_}" for id_ in ids)
 
 
-def test_windows_may_be_datetimes(story: whyslow.Recording) -> None:
-    whole = story.table("syscall", window=(story.begin_ns, story.end_ns + 1))
+def test_windows_may_be_datetimes(lossy: whyslow.Recording) -> None:
+    whole = lossy.table("syscall", window=(lossy.begin_ns, lossy.end_ns + 1))
     zone = timezone(timedelta(hours=-5, minutes=-30))
     begin = datetime(2015, 1, 15, 11, 48, 37, 200_000, zone)
-    assert story.table("syscall", window=(begin, begin + timedelta(hours=1))) == whole
+    assert lossy.table("syscall", window=(begin, begin + timedelta(hours=1))) == whole
     assert whole.num_rows == 7
     with pytest.raises(whyslow.QueryError, match="has no time zone"):
-        story.table("syscall", window=(begin.replace(tzinfo=None), None))
+        lossy.table("syscall", window=(begin.replace(tzinfo=None), None))
 
 
 def test_what_cannot_be_asked_is_told(web: whyslow.Recording) -> None:
-    for ask, part in (
+    for query, part in (
         (lambda: web.table("sycsall"), "tables: block_io"),
         (lambda: web.schema("sycsall"), "no table"),
         (lambda: web.table("syscall", columns=["tss"]), "columns: id, ts"),
@@ -116,14 +116,14 @@ def test_what_cannot_be_asked_is_told(web: whyslow.Recording) -> None:
         (lambda: web.table("syscall", window=(1.5, 2)), "invalid time"),
     ):
         with pytest.raises(whyslow.QueryError, match=part):
-            ask()
+            query()
 
 
-def test_hostile_names_are_text(story: whyslow.Recording) -> None:
-    paths = story.table("syscall", columns=["path"]).column("path").to_pylist()
+def test_hostile_names_are_text(lossy: whyslow.Recording) -> None:
+    paths = lossy.table("syscall", columns=["path"]).column("path").to_pylist()
     assert "/tmp/\x1b[2J\x1b]0;owned\x07" in paths
     assert "=cmd|' /C calc'!A0,💥\ufffd" in paths
-    comms = story.table("syscall", columns=["comm"]).column("comm").to_pylist()
+    comms = lossy.table("syscall", columns=["comm"]).column("comm").to_pylist()
     assert "-c o'm\"m" in comms
 
 
@@ -165,21 +165,21 @@ def test_columns_with_times_are_known_by_their_names(web: whyslow.Recording) -> 
     assert columns == documented
 
 
-def test_times_become_timestamps_in_the_recorded_zone(story: whyslow.Recording) -> None:
-    assert story.zone == "-05:30"
-    table = story.table("syscall", columns=["ts", "dur", "ts_end"])
-    shown = story.with_times(table)
+def test_times_become_timestamps_in_the_recorded_zone(lossy: whyslow.Recording) -> None:
+    assert lossy.zone == "-05:30"
+    table = lossy.table("syscall", columns=["ts", "dur", "ts_end"])
+    shown = lossy.with_times(table)
     zoned = pa.timestamp("ns", "-05:30")
     assert shown.schema.types == [zoned, pa.int64(), zoned]
     assert shown.column("ts").cast(pa.int64()) == table.column("ts")
     assert shown.schema.metadata == table.schema.metadata
     face = shown.column("ts")[0].as_py()
     assert (face.hour, face.minute) == (11, 48)
-    assert story.with_times(table, columns=["ts"]).schema.types[2] == pa.int64()
-    log = story.with_times(story.io.log()["log"])
+    assert lossy.with_times(table, columns=["ts"]).schema.types[2] == pa.int64()
+    log = lossy.with_times(lossy.io.log()["log"])
     assert log.schema.field("ts_ns").type == zoned
     assert log.schema.field("dur_ns").type == pa.int64()
-    result = story.sql("SELECT ts FROM syscall").to_arrow_table()
+    result = lossy.sql("SELECT ts FROM syscall").to_arrow_table()
     assert whyslow.with_times(result).schema.types == [pa.timestamp("ns", "UTC")]
 
 

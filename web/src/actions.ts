@@ -7,7 +7,7 @@ import { commandOf } from "./commands";
 import { closeDialog, dialog, openDialog } from "./components/dialogs";
 import { fleetChosen } from "./lake";
 import { savePicture } from "./picture";
-import { choose, chosen } from "./selection";
+import { choose, chosen, explainChosen, requestOfChosen } from "./selection";
 import { go, view } from "./state";
 import { PAGE_LIST } from "./tabs";
 import { theme } from "./theme";
@@ -78,6 +78,7 @@ export const ACTIONS: readonly Action[] = [
     { name: "back", keys: "Backspace", run: () => history.back() },
     { name: "set or clear the window as baseline", keys: "v", run: () => go({ baseline: view.value.baseline ? null : shown.value }), isOffered: ofRecordings },
     { name: "bookmarks", keys: "m", run: () => openDialog("bookmarks"), isOffered: ofRecordings },
+    { name: "explain the selected row", keys: "e", run: explainChosen, isOffered: () => ofRecordings() && requestOfChosen() !== null },
     { name: "copy the table", keys: "y", run: copyTable },
     { name: "copy the command for this view", keys: "Y", run: () => void copy(commandOf(), "command") },
     { name: "save this page as PNG", keys: "P", run: () => void savePicture() },

@@ -2,6 +2,7 @@
 import { ApiError, type Transport } from "./api";
 import { parseExact } from "./exact";
 import { parseOffset } from "./times";
+import type { Explanation } from "./types";
 import { duration } from "./units";
 
 /** The compressed data in the page. */
@@ -14,6 +15,8 @@ interface Contents {
     /** Window of the report, as in request parameters; null for the whole recording. */
     readonly window: string | null;
 }
+
+const OTHER_WINDOW = "for the whole window of the report; this window alone is not included";
 
 /** Id of the element with the data. */
 const PLACE = "whyslow-report";
@@ -84,13 +87,28 @@ export class Island implements Transport {
         words.delete("digest");
         const exact = this.contents.answers[place(endpoint, words)];
         if (exact !== undefined) return exact;
+        if (endpoint === "explain") return this.#explanation(words);
         if (words.has("at")) return this.#nearestDump(endpoint, words);
         if (!words.has("w")) return undefined;
         const isWhole = words.get("w") === this.contents.window;
         words.delete("w");
         const whole = this.contents.answers[place(endpoint, words)];
         if (isWhole || endpoint === "tracks" || whole === undefined) return whole;
-        return withCaveat(whole, "for the whole window of the report; this window alone is not included");
+        return withCaveat(whole, OTHER_WINDOW);
+    }
+
+    /** Of single rows: the finding of the report about that row. Of windows: all findings, with a caveat. */
+    #explanation(words: URLSearchParams): unknown {
+        const request = words.get("request");
+        const w = words.get("w");
+        const id = request === null ? (w !== null && !w.includes("..") ? w : null) : `request:${request}`;
+        const whole = this.contents.answers["explain"];
+        if (id !== null) return withOnly(whole, id);
+        const isWhole = w === null || w === this.contents.window;
+        words.delete("w");
+        const answer = this.contents.answers[place("explain", words)];
+        if (isWhole || answer === undefined) return answer;
+        return withCaveat(answer, OTHER_WINDOW);
     }
 
     /** A report has thread dumps of some points in time only: the nearest one, with a caveat. */
@@ -123,6 +141,13 @@ function place(endpoint: string, words: URLSearchParams): string {
     const sorted = new URLSearchParams([...words].sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)));
     const text = sorted.toString();
     return text ? `${endpoint}?${text}` : endpoint;
+}
+
+/** An explanation with only the findings about one row; undefined without any. */
+function withOnly(explanation: unknown, id: string): unknown {
+    if (typeof explanation !== "object" || explanation === null || !("findings" in explanation)) return undefined;
+    const findings = (explanation as Explanation).findings.filter((finding) => finding.target.id === id);
+    return findings.length > 0 ? { ...explanation, findings, observations: [], patterns: [], fine: [], caveats: [] } : undefined;
 }
 
 function withCaveat(answer: unknown, caveat: string): unknown {

@@ -14,6 +14,31 @@ export const FILTER_KEYS = [
     "errors", "no-tracer",
 ] as const;
 
+/** Filters in words, for labels. */
+export const FILTER_TITLES: Readonly<Record<(typeof FILTER_KEYS)[number], string>> = {
+    pid: "process id",
+    tid: "thread id",
+    comm: "thread name",
+    cgroup: "cgroup",
+    dev: "device",
+    file: "file",
+    op: "operation class",
+    name: "system call",
+    cpu: "CPU",
+    size: "size",
+    "min-size": "size at least",
+    "max-size": "size at most",
+    min: "duration at least",
+    max: "duration at most",
+    errors: "only errors",
+    "no-tracer": "without the recorder",
+};
+
+/** A filter in words; keys that are not filters stay as they are. */
+export function filterTitle(key: string): string {
+    return (FILTER_TITLES as Readonly<Record<string, string>>)[key] ?? key;
+}
+
 export interface View {
     readonly recording: string | null;
     readonly page: PageId;

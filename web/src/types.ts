@@ -41,8 +41,17 @@ export interface Loss {
     readonly cpu: number | null;
 }
 
+/** `unknown`: the source does not state whether such events were recorded; shown like `not_recorded`. */
+export type TopicState = "recorded" | "none_happened" | "not_recorded" | "unknown";
+
 export interface Answer {
     readonly query: string;
+    /** State of the kind in the window; absent or null if the answer is not of one kind. */
+    readonly state?: TopicState | null;
+    /** Why there are no rows. */
+    readonly reason?: string | null;
+    /** What would record them: `--what +locks`, or an instruction. */
+    readonly record_with?: string | null;
     readonly recording: string;
     readonly window: { readonly begin_ns: Exact; readonly end_ns: Exact } | null;
     readonly tables: readonly AnswerTable[];
@@ -55,7 +64,15 @@ export interface Answer {
 export interface Kind {
     readonly kind: string;
     readonly verbs: readonly string[];
+    /** Whether there are rows. */
     readonly recorded: boolean;
+    readonly state: TopicState;
+    /** Events in the recording; null if `not_recorded` or `unknown`. */
+    readonly count: number | null;
+    /** Why there are none; null if `recorded`. */
+    readonly reason: string | null;
+    /** What would record them: `--what +locks`, or an instruction. */
+    readonly record_with: string | null;
 }
 
 export interface RecordingInfo {
@@ -143,7 +160,65 @@ export interface Hop {
     readonly shown_by: string | null;
 }
 
+/** Operations that were slow because of the culprit of a finding. */
+export interface Victim {
+    readonly actor: Actor;
+    /** `openat`. */
+    readonly what: string;
+    readonly count: number;
+    /** Of all such operations; null if that is not known. */
+    readonly of: number | null;
+    readonly dur_ns_max: number;
+    readonly usual_ns: number | null;
+    readonly id: string | null;
+}
+
+/** A bar of the drawing of a finding. */
+export interface TimelineRow {
+    /** `between`: it waited for the culprit, and a victim for it. */
+    readonly role: "culprit" | "between" | "victim";
+    readonly label: string;
+    /** `syncfs(/srv/backup)`; may be empty. */
+    readonly what: string;
+    readonly begin_ns: Exact;
+    /** The end of the recording if it was still in progress. */
+    readonly end_ns: Exact;
+    /** Ends that lie outside of the recording. */
+    readonly cut: "begin" | "end" | "both" | null;
+    readonly id: string | null;
+}
+
+export interface Advice {
+    readonly kind: "now" | "fix" | "next";
+    readonly text: string;
+    readonly command: string | null;
+}
+
+/** The verdict on a resource, independent of the findings. */
+export interface Resource {
+    readonly topic: "cpu" | "disk" | "memory" | "network";
+    /** `none_happened`: recorded, and nothing of the kind happened. */
+    readonly state: "fine" | "high" | "none_happened" | "not_recorded";
+    /** `CPU 15 %`. */
+    readonly summary: string;
+    /** Option of `whyslow record`, if it was not recorded. */
+    readonly record_with: string | null;
+}
+
 export interface Finding {
+    /** The cause, culprit first. */
+    readonly why: string;
+    /** The slow operations. */
+    readonly who: string;
+    /** The same as data, the explained operation first. */
+    readonly victims: readonly Victim[];
+    /** The confidence, and what it is based on. */
+    readonly sure: string;
+    /** At most four rows for one axis, the culprit first. */
+    readonly timeline: readonly TimelineRow[];
+    /** When the activity of the culprit ended; null if it was still in progress. */
+    readonly ended_ns: Exact | null;
+    readonly advice: readonly Advice[];
     readonly target: {
         readonly kind: string;
         readonly id: string | null;
@@ -156,7 +231,7 @@ export interface Finding {
     readonly group: { readonly operation: string; readonly count: number; readonly dur_ns_total: number } | null;
     readonly baseline: { readonly median_ns: number; readonly count: number; readonly of: string } | null;
     readonly verdict: string;
-    readonly confidence: "high" | "medium" | "low";
+    readonly confidence: "high" | "medium" | "low" | "none";
     readonly culprit: number | null;
     readonly parts: readonly Part[];
     readonly chain: readonly Hop[];
@@ -192,6 +267,9 @@ export interface Explanation {
     readonly recording: string;
     readonly begin_ns: Exact;
     readonly end_ns: Exact;
+    /** Null if losses of an unknown number of events were reported. */
+    readonly lost_events: number | null;
+    readonly fine: readonly Resource[];
     readonly findings: readonly Finding[];
     readonly observations: readonly Observation[];
     readonly patterns: readonly { readonly class: string; readonly summary: string; readonly hints: readonly string[] }[];

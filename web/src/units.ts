@@ -22,6 +22,18 @@ export function grouped(value: number | bigint): string {
     return text.replace(/\B(?=(\d{3})+$)/g, "\u202f");
 }
 
+/** `0`, `950`, `12.3k`, `4.1M`: for labels with little room. */
+export function compact(count: number): string {
+    const scale = [
+        [1e9, "G"],
+        [1e6, "M"],
+        [1e3, "k"],
+    ] as const;
+    const [size, unit] = scale.find(([size]) => count >= size * 0.9995) ?? [1, ""];
+    const value = count / size;
+    return `${size === 1 || value >= 99.95 ? Math.round(value) : value.toFixed(1)}${unit}`;
+}
+
 /** `158 ms`, `2.30 ms`, `61 s`, `0 ns`. */
 export function duration(ns: number): string {
     const [scale, unit] = DURATIONS.find(([scale]) => Math.abs(ns) >= scale * 0.9995) ?? [1, "ns"];

@@ -46,7 +46,7 @@ def longest(whyslow: str, recording: Path, window: str) -> dict[str, Any]:
         row
         for row in rows
         if "UnifiedLog" in (row["function"] or "")
-        and row["told_by"]
+        and row["reported_by"]
         and row["confidence"] in {"medium", "high"}
     ]
     return max(waits, key=lambda row: row["dur_ns"] or 0)

@@ -68,7 +68,7 @@ class Recorder:
         self._lab.will_undo("process", child.pid, watchdog.start_of(child.pid))
         self._child = child
         deadline = time.monotonic() + READY_SECONDS
-        while "recording;" not in self._log.read_text():
+        while "recording started" not in self._log.read_text():
             if child.poll() is not None or time.monotonic() > deadline:
                 raise UnavailableError(f"cannot record: {self._log.read_text().strip()}")
             time.sleep(0.05)

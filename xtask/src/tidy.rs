@@ -7,7 +7,7 @@ mod edges;
 mod glossary;
 mod shape;
 mod sql;
-mod words;
+mod unfinished;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -26,9 +26,13 @@ pub(crate) fn check(root: &Path) -> Result<(), Vec<String>> {
             continue;
         };
         shape::check(&name, &text, &mut long_files, &mut complaints);
-        words::check(&name, &text, &mut complaints);
+        unfinished::check(&name, &text, &mut complaints);
         glossary::check(&name, &text, &mut complaints);
         sql::check(&name, &text, &mut complaints);
+    }
+    let api = "docs/openapi.json";
+    if let Ok(text) = std::fs::read_to_string(root.join(api)) {
+        glossary::check(api, &text, &mut complaints);
     }
     if long_files.len() > shape::LONG_FILES_MAX {
         complaints.append(&mut long_files);
@@ -56,8 +60,8 @@ fn tracked(root: &Path) -> Vec<PathBuf> {
         "corpus",
         "web-incident",
     ];
-    const ENDINGS: [&str; 10] = [
-        "rs", "md", "sql", "toml", "sh", "py", "ts", "c", "h", "lock",
+    const ENDINGS: [&str; 12] = [
+        "rs", "md", "sql", "toml", "sh", "py", "ts", "tsx", "mjs", "c", "h", "lock",
     ];
     let mut files = Vec::new();
     let mut folders = vec![root.to_path_buf()];

@@ -205,7 +205,7 @@ def brief(part):
     return {
         "mechanism": part["mechanism"],
         "root": part["root"],
-        "who": f"{actor['kind']} {actor['name']}[{actor['tid'] or actor['pid'] or ''}]",
+        "culprit": f"{actor['kind']} {actor['name']}[{actor['tid'] or actor['pid'] or ''}]",
         "object": f"{thing['kind']} {thing['name']}" if thing else None,
         "activity": part["activity"]["call"] if part["activity"] else None,
         "ms": round(part["dur_ns"] / 1e6, 3),

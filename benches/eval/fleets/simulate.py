@@ -186,7 +186,7 @@ class Fleet:
             "nr": 0,
             "ts": T0 + SECOND,
             "dur": 50_000_000,
-            "told_by": "finding",
+            "source": "finding",
             "target": "operation",
             "operation": "read",
             "victim": f"web/{number}",

@@ -9,124 +9,12 @@ use crate::AnalysisError;
 use crate::context::Context;
 use crate::fold::Spot;
 use crate::keys::{Key, KeyValue, label};
-use crate::kinds::{MAPPINGS, PAGES, RECLAIM, SLICES, STACKS, STATES, SYSCALLS};
+use crate::kinds::{BLOCK, MAPPINGS, SLICES, STATES, SYSCALLS};
 use crate::pass::{Count, Summing};
 use crate::query::{Filter, Kind, Verb};
 use crate::scan::{ColumnRef, Ints, Texts};
 use crate::spec::Spec;
-
-/// The caveat if the data of the query is missing.
-pub(crate) fn missing(context: &Context<'_>, spec: &Spec) -> Option<String> {
-    // Either table has data about memory usage.
-    let or_reclaim = spec.table.name == PAGES.table.name && context.has(RECLAIM.table.name);
-    let by_samples = context.query.verb == Verb::Timeline && context.has(STACKS.table.name);
-    if context.has(spec.table.name) || or_reclaim || by_samples {
-        return None;
-    }
-    // If the topic was recorded, an empty table means that none happened.
-    let topic = match spec.table.name {
-        "syscall" => "syscalls",
-        "block_io" => "block",
-        "thread_state" | "sched_slice" => "sched",
-        "irq" => "irq",
-        "net_packet" => "net",
-        "reclaim" => "mem",
-        "kernel_work" => "fs",
-        "work_item" => "work",
-        "tcp_connection" => "tcp",
-        "signal" => "sched",
-        "function_call" => "functions",
-        "usdt_event" => "usdt",
-        _ => "",
-    };
-    if context
-        .names
-        .topics
-        .iter()
-        .any(|recorded| recorded == topic)
-    {
-        return None;
-    }
-    let (what, events) = match spec.table.name {
-        "syscall" => ("system call data", "system calls recorded"),
-        "block_io" => ("disk activity", "block requests recorded"),
-        "thread_state" => ("thread states", "context switches recorded (sched_switch)"),
-        "sched_slice" => ("CPU usage", "context switches recorded (sched_switch)"),
-        "irq" => (
-            "interrupt time",
-            "interrupts recorded (irq_handler_entry, softirq_entry)",
-        ),
-        "net_packet" => (
-            "network traffic",
-            "packets recorded (net_dev_queue, netif_receive_skb)",
-        ),
-        "page_count" => (
-            "memory usage by thread",
-            "page allocations (mm_page_alloc, mm_page_free), page faults or reclaim recorded",
-        ),
-        "reclaim" => (
-            "waits for memory",
-            "reclaim recorded (mm_vmscan_direct_reclaim_begin)",
-        ),
-        "request" | "request_phase" => (
-            "requests",
-            "requests recorded (needs `whyslow load`, an imported log, or `record --what tcp,syscalls`)",
-        ),
-        "request_thread" => (
-            "request threads",
-            "request threads recorded (needs `record --what syscalls,sched`)",
-        ),
-        "dns_lookup" => (
-            "DNS lookups",
-            "DNS lookups recorded (needs `record --what dns`)",
-        ),
-        "dns_query" => (
-            "DNS queries",
-            "DNS queries recorded (needs `record --what syscalls`)",
-        ),
-        "function_call" => (
-            "function calls",
-            "function calls recorded (needs `record --function FILE:NAME`)",
-        ),
-        "usdt_event" => (
-            "USDT probes",
-            "probe hits recorded (needs `record --usdt FILE:PROVIDER:NAME`)",
-        ),
-        "lock_wait" => (
-            "lock contention",
-            "lock waits recorded (needs `record --what locks`, or an imported profile)",
-        ),
-        "stack_sample" => (
-            "stacks",
-            "stacks recorded (needs `record --stacks` or `record --sample`)",
-        ),
-        "sample_gap" => (
-            "sampling gaps",
-            "gaps recorded (needs an imported wall-clock profile of all threads)",
-        ),
-        "runtime_event" => (
-            "runtime events",
-            "runtime events recorded (needs an imported JFR file)",
-        ),
-        "kernel_work" => (
-            "file system work",
-            "journal commits, writeback or throttling recorded (jbd2, writeback, balance_dirty_pages)",
-        ),
-        "tcp_connection" => (
-            "TCP connections",
-            "TCP connections recorded (needs `record --what tcp`)",
-        ),
-        "signal" => ("signals", "signals recorded (needs `record --what sched`)"),
-        "work_item" => (
-            "workqueue items",
-            "work items recorded (needs `record --what work`)",
-        ),
-        "counter" => ("counters", "counters recorded"),
-        "file_life" | "fd_life" => ("files", "opened files recorded"),
-        _ => ("threads", "threads recorded"),
-    };
-    Some(format!("{what} unavailable: no {events}"))
-}
+use crate::topic_state::unavailable;
 
 /// Caveats of an answer with tables.
 pub(crate) fn about(
@@ -137,11 +25,9 @@ pub(crate) fn about(
     let mut caveats = context.take_notes();
     let verb = context.query.verb;
     let is_list = spec.kind == Kind::Threads && context.query.by.is_empty();
-    if is_list && !context.has(SLICES.table.name) {
-        caveats.push("CPU times unavailable: no context switches recorded".into());
-    }
-    if is_list && !context.has(SYSCALLS.table.name) {
-        caveats.push("thread I/O unavailable: no system calls recorded".into());
+    if is_list {
+        caveats.extend(unavailable(context, "CPU times", SLICES.table.name));
+        caveats.extend(unavailable(context, "thread I/O", SYSCALLS.table.name));
     }
     let of_waits = matches!(
         (spec.kind, verb),
@@ -149,13 +35,13 @@ pub(crate) fn about(
     );
     if of_waits && !context.has("wakeup") && context.has(STATES.table.name) {
         caveats.push(
-            "run-queue latency incomplete: no wakeups recorded (sched_wakeup); only waits after preemption \
+            "run-queue latency incomplete: wakeups not recorded (sched_wakeup); only waits after preemption \
              are known, other waits for a CPU count as sleep"
                 .into(),
         );
     }
-    if spec.kind == Kind::Io && verb == Verb::Usage && !context.has("block_io") {
-        caveats.push("disk I/O unavailable: no block requests recorded".into());
+    if spec.kind == Kind::Io && verb == Verb::Usage {
+        caveats.extend(unavailable(context, "disk I/O", BLOCK.table.name));
     }
     if context.has(spec.table.name) && !context.has("thread") {
         caveats.push("threads unavailable: the source does not identify the running thread".into());
@@ -222,7 +108,20 @@ fn unfinished(spec: &Spec, tables: &[AnswerTable]) -> Option<String> {
 fn tracer(context: &Context<'_>, spec: &Spec) -> Option<String> {
     let names = context.names.tracer_names();
     let concerned = spec.kind != Kind::Threads && context.query.verb != Verb::Log;
-    (concerned && !names.is_empty() && !context.query.filter.no_tracer).then(|| {
+    // The system calls of our own recorder are not recorded.
+    let may_have_rows = !context.names.has_recorder
+        || matches!(
+            spec.kind,
+            Kind::Sched | Kind::States | Kind::Cpu | Kind::Block | Kind::Locks
+        );
+    let is_noted = concerned && may_have_rows && !names.is_empty();
+    (is_noted && !context.query.filter.no_tracer).then(|| {
+        if context.leaves_recorder_out() {
+            return format!(
+                "the recorder is left out: {} (select it with --pid)",
+                names.join(", ")
+            );
+        }
         format!(
             "the processes of the tracer are included: {} (exclude them with --no-tracer)",
             names.join(", ")

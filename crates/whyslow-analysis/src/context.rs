@@ -14,7 +14,7 @@ use crate::filter::Selector;
 use crate::grouping::{Grouping, Object};
 use crate::keys::Key;
 use crate::pass::{Ids, Pass};
-use crate::query::{Filter, Query};
+use crate::query::{Filter, Query, Verb};
 use crate::scan::Projection;
 use crate::spec::Spec;
 use crate::stack_choice::StackChoice;
@@ -212,6 +212,17 @@ impl<'q> Context<'q> {
         Ok(pass)
     }
 
+    /// Whether rows of our own recorder are left out: in lists of the longest operations, unless some
+    /// threads are selected. Sums contain them, since they took that time.
+    pub(crate) fn leaves_recorder_out(&self) -> bool {
+        let filter = &self.query.filter;
+        let selects_threads = !(filter.pids.is_empty()
+            && filter.tids.is_empty()
+            && filter.comms.is_empty()
+            && filter.threads.is_empty());
+        self.names.has_recorder && self.query.verb == Verb::Top && !selects_threads
+    }
+
     /// Rows that overlap another window than that of the query.
     pub(crate) fn pass_in(
         &self,
@@ -220,7 +231,10 @@ impl<'q> Context<'q> {
         filter: &Filter,
         window: Option<Window>,
     ) -> Result<Pass, AnalysisError> {
-        let (filter, wholes) = self.split(spec, filter)?;
+        let (mut filter, wholes) = self.split(spec, filter)?;
+        if self.leaves_recorder_out() {
+            filter.to_mut().no_tracer = true;
+        }
         let filter = &*filter;
         let mut projection = Projection::new(spec.table);
         let tracers = &self.names.tracers;

@@ -15,6 +15,12 @@ pub(crate) fn comm_globs(globs: &[String]) -> Result<GlobSet, AnalysisError> {
         .map_err(|error| bad_glob(&globs.join(" "), &error))
 }
 
+/// Whether a thread name matches one of these globs, as with `--comm`.
+pub fn thread_names(globs: &[String]) -> Result<impl Fn(&str) -> bool + use<>, AnalysisError> {
+    let set = comm_globs(globs)?;
+    Ok(move |name: &str| set.is_match(name))
+}
+
 /// Path globs: `*` does not match `/`, `**` does; a glob without `/` is also tried on the last
 /// component.
 #[derive(Debug, Clone)]

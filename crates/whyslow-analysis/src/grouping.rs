@@ -14,12 +14,12 @@ use rustc_hash::FxHashMap;
 use whyslow_model::{Ns, Window};
 
 use crate::AnalysisError;
+use crate::interner::Interner;
 use crate::keys::{Derive, Key, KeyValue, Shape, unknown_object};
 use crate::owners::Owners;
 use crate::scan::{ColumnRef, PerWord, Projection, Texts};
 use crate::spec::Spec;
 use crate::threads::Names;
-use crate::words::Words;
 use pairs::PairCoder;
 
 /// Keys bound to the columns of a projection.
@@ -219,7 +219,7 @@ struct ColumnCoder {
     /// Texts by number, which all words of a dictionary may get, and the codes of texts that occur
     /// in rows.
     texts: Vec<Box<str>>,
-    numbers: Words,
+    numbers: Interner,
     text_codes: Vec<u32>,
     ints: FxHashMap<i64, u32>,
     /// The same for small values, as most ids are.
@@ -262,7 +262,7 @@ impl ColumnCoder {
             of_window,
             values: Vec::new(),
             texts: Vec::new(),
-            numbers: Words::default(),
+            numbers: Interner::default(),
             text_codes: Vec::new(),
             ints: FxHashMap::default(),
             small_ints: Vec::new(),

@@ -106,7 +106,7 @@ impl Key {
             Key::Class => Shape::Text("class", Derive::Same),
             Key::Object => Shape::Text("object", Derive::Same),
             Key::Holder => Shape::Int("holder_utid"),
-            Key::Doing => Shape::Text("holder_function", Derive::Same),
+            Key::HolderFunction => Shape::Text("holder_function", Derive::Same),
             Key::Confidence => Shape::Text("confidence", Derive::Same),
             Key::Endpoint => Shape::Text("endpoint", Derive::Same),
             Key::Method => Shape::Text("method", Derive::Same),

@@ -15,18 +15,22 @@ mod fold;
 mod globs;
 mod grouping;
 mod host_paths;
+mod interner;
 mod interval;
 mod key;
 mod keys;
 mod kinds;
 mod losses;
+mod needs;
 mod next;
 mod objects;
+mod outlier_baseline;
 mod owners;
 mod pass;
 mod pattern;
-mod peers;
 mod query;
+mod recorded;
+mod recorder;
 mod refuse;
 mod resolvers;
 pub mod rollup;
@@ -37,15 +41,15 @@ mod stack_choice;
 pub mod statistics;
 mod sweep;
 mod threads;
+mod topic_state;
 mod verbs;
 mod volumes;
 mod wall_samples;
-mod words;
 
 /// Which of several similar objects (devices, hosts, files …) deviates, after adjusting for its
 /// workload.
 pub mod outliers {
-    pub use crate::peers::{Deviation, Operation, deviations};
+    pub use crate::outlier_baseline::{Deviation, Operation, deviations};
 }
 
 /// Clients with far more requests or errors than usual, and when.
@@ -56,6 +60,7 @@ pub mod bursts {
 /// Typed reading of tables, for other crates.
 pub mod read {
     pub use crate::fold::in_order;
+    pub use crate::globs::thread_names;
     pub use crate::scan::{ColumnRef, Ints, PerWord, Projection, Texts};
     pub use crate::wall_samples::{Observed, WallSamples};
 }
@@ -67,8 +72,10 @@ pub use interval::interval_of;
 pub use kinds::TOPICS;
 pub use pattern::{pattern_of, pool_of};
 pub use query::{Bins, DeviceRef, Filter, KeyFilter, Kind, Query, Sort, Verb, Weight};
+pub use recorder::Recorder;
 pub use resolvers::{Resolver, resolvers};
 pub use spec::{Topic, View};
+pub use topic_state::{is_recorded, table_state, topic_state};
 pub use verbs::log::LogRow;
 pub use verbs::summed::{Counts, StackSum};
 pub use volumes::Volumes;
@@ -76,6 +83,7 @@ pub use volumes::Volumes;
 use std::ops::ControlFlow;
 
 use whyslow_model::answer::{Answer, AnswerTable};
+use whyslow_model::topic_state::TopicState;
 use whyslow_store::Tables;
 
 use context::Context;
@@ -84,7 +92,7 @@ use kinds::BLOCK;
 use spec::Spec;
 use verbs::devices::Detail;
 
-/// Maximum number of `log` rows that [`ask`] collects if the query has no limit.
+/// Maximum number of `log` rows that [`evaluate`] collects if the query has no limit.
 pub const LOG_ROWS_MAX: usize = 100_000;
 
 /// Runs a query on a recording.
@@ -92,8 +100,8 @@ pub fn evaluate(tables: &dyn Tables, query: &Query) -> Result<Answer, AnalysisEr
     let context = Context::new(tables, query)?;
     let spec = spec(query)?;
     let mut answer = header(&context)?;
-    if let Some(missing) = caveats::missing(&context, spec) {
-        answer.caveats.push(missing);
+    if let Some(missing) = topic_state::missing(&context, spec) {
+        add_state(&mut answer, missing);
         return Ok(answer);
     }
     caveats::note_sides(&context, spec)?;
@@ -112,6 +120,8 @@ pub fn evaluate(tables: &dyn Tables, query: &Query) -> Result<Answer, AnalysisEr
         refuse::unknown_devices(&context)?;
     }
     arrange::check_sort(&answer.tables, query.sort.as_ref())?;
+    let state = topic_state::of_answer(&context, spec, &answer.tables)?;
+    add_state(&mut answer, state);
     answer
         .caveats
         .extend(caveats::about(&context, spec, &answer.tables)?);
@@ -119,7 +129,7 @@ pub fn evaluate(tables: &dyn Tables, query: &Query) -> Result<Answer, AnalysisEr
     Ok(answer)
 }
 
-/// Like [`ask`], but passes rows of `log` on as they are read, one table at a time, together with
+/// Like [`evaluate`], but passes rows of `log` on as they are read, one table at a time, together with
 /// the header of the answer; other answers are passed on as a whole. All rows unless the query has
 /// a limit. Returns the header.
 pub fn evaluate_streaming(
@@ -139,10 +149,12 @@ pub fn evaluate_streaming(
     let context = Context::new(tables, query)?;
     let spec = spec(query)?;
     let mut answer = header(&context)?;
-    if let Some(missing) = caveats::missing(&context, spec) {
-        answer.caveats.push(missing);
+    if let Some(missing) = topic_state::missing(&context, spec) {
+        add_state(&mut answer, missing);
         return Ok(answer);
     }
+    let state = topic_state::of_stream(&context, spec)?;
+    add_state(&mut answer, state);
     answer.caveats.extend(caveats::about(&context, spec, &[])?);
     let limit = context.limit(0);
     let filter = &query.filter;
@@ -163,10 +175,12 @@ pub fn each_row(
     let context = Context::new(tables, query)?;
     let spec = spec(query)?;
     let mut answer = header(&context)?;
-    if let Some(missing) = caveats::missing(&context, spec) {
-        answer.caveats.push(missing);
+    if let Some(missing) = topic_state::missing(&context, spec) {
+        add_state(&mut answer, missing);
         return Ok(answer);
     }
+    let state = topic_state::of_stream(&context, spec)?;
+    add_state(&mut answer, state);
     answer.caveats.extend(caveats::about(&context, spec, &[])?);
     verbs::log::each_row(&context, spec, columns, each)?;
     Ok(answer)
@@ -182,10 +196,12 @@ pub fn sum_stacks<C: Counts>(
     let context = Context::new(tables, query)?;
     let spec = spec(query)?;
     let mut answer = header(&context)?;
-    if let Some(missing) = caveats::missing(&context, spec) {
-        answer.caveats.push(missing);
+    if let Some(missing) = topic_state::missing(&context, spec) {
+        add_state(&mut answer, missing);
         return Ok((answer, Vec::new()));
     }
+    let state = topic_state::of_stream(&context, spec)?;
+    add_state(&mut answer, state);
     answer.caveats.extend(caveats::about(&context, spec, &[])?);
     let sums = verbs::summed::stacks(&context, counts)?;
     Ok((answer, sums))
@@ -200,6 +216,12 @@ fn header(context: &Context<'_>) -> Result<Answer, AnalysisError> {
         caveats: damage(context.tables)?.into_iter().collect(),
         ..Answer::default()
     })
+}
+
+/// Sets the state of the answer, which is a caveat if there are no events.
+fn add_state(answer: &mut Answer, state: TopicState) {
+    answer.caveats.extend(state.caveat());
+    answer.state = Some(state);
 }
 
 /// Up to one row more than `limit`, to detect whether there are more.

@@ -42,7 +42,6 @@ const SECOND: Ns = 1_000_000_000;
 /// Rollup of a kind.
 struct RollupEntry {
     spec: &'static Spec,
-    topic: &'static str,
     /// Key of the operation class; `None` for kinds with a single class.
     op: Option<Key>,
     dimensions: &'static [(&'static str, Key)],
@@ -50,38 +49,29 @@ struct RollupEntry {
 
 fn entries() -> [RollupEntry; 8] {
     const PROCESS: (&str, Key) = ("process", Key::Pool);
-    let entry = |spec, topic, op, dimensions| RollupEntry {
+    let entry = |spec, op, dimensions| RollupEntry {
         spec,
-        topic,
         op,
         dimensions,
     };
     [
         entry(
             &kinds::IO,
-            "syscalls",
             Some(Key::Op),
             &[PROCESS, ("file", Key::Pattern)],
         ),
         entry(
             &kinds::BLOCK,
-            "block",
             Some(Key::Op),
             &[PROCESS, ("device", Key::Dev)],
         ),
-        entry(&kinds::SCHED, "sched", None, &[PROCESS]),
-        entry(&kinds::SLICES, "sched", None, &[PROCESS]),
-        entry(&kinds::LOCKS, "locks", Some(Key::Kind), &[PROCESS]),
-        entry(&kinds::RECLAIM, "mem", Some(Key::Kind), &[PROCESS]),
-        entry(
-            &kinds::LOOKUPS,
-            "dns",
-            None,
-            &[PROCESS, ("name", Key::Host)],
-        ),
+        entry(&kinds::SCHED, None, &[PROCESS]),
+        entry(&kinds::SLICES, None, &[PROCESS]),
+        entry(&kinds::LOCKS, Some(Key::Kind), &[PROCESS]),
+        entry(&kinds::RECLAIM, Some(Key::Kind), &[PROCESS]),
+        entry(&kinds::LOOKUPS, None, &[PROCESS, ("name", Key::Host)]),
         entry(
             &kinds::REQUESTS,
-            "syscalls",
             Some(Key::Role),
             &[("endpoint", Key::Endpoint), ("outcome", Key::Outcome)],
         ),
@@ -97,8 +87,6 @@ pub struct Kind {
     pub name: &'static str,
     /// The table that it reads.
     pub table: &'static str,
-    /// The topic of `record --what` that records it.
-    pub topic: &'static str,
     /// The key of its operation class.
     pub op: Option<&'static str>,
 }
@@ -109,7 +97,6 @@ pub fn kinds() -> Vec<Kind> {
         kind: entry.spec.kind,
         name: entry.spec.name,
         table: entry.spec.table.name,
-        topic: entry.topic,
         op: entry.op.map(Key::name),
     };
     entries().iter().map(kind).collect()

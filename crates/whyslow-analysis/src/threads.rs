@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_model::Ns;
+use whyslow_model::recorder::RECORDER_PID;
 use whyslow_model::row::Row;
 use whyslow_model::tables::{DeviceRow, MetadataRow, ProcessRow, ThreadRow};
 use whyslow_store::Tables;
@@ -16,6 +17,7 @@ use crate::globs::PathGlobs;
 use crate::key::{Key, KeyValue, ProcessAttribute};
 use crate::owners::{Owners, ProcessName};
 use crate::query::DeviceRef;
+use crate::recorded::RecordedTopics;
 use crate::scan::Projection;
 
 /// Threads and processes of the tracer, by recording-unique id.
@@ -43,8 +45,10 @@ pub(crate) struct Names {
     devices: Vec<(String, i64, i64)>,
     /// The machine, for flags whose values depend on it.
     pub(crate) machine: Machine,
-    /// Topics that the recorder recorded; empty for other sources.
-    pub(crate) topics: Vec<String>,
+    /// What the sources recorded.
+    pub(crate) recorded: RecordedTopics,
+    /// Our own recorder identified itself in the recording.
+    pub(crate) has_recorder: bool,
     /// Configured sampling interval of a profiler.
     pub(crate) sample_interval: Option<Ns>,
 }
@@ -60,12 +64,11 @@ impl Names {
                     (Some("kernel_release"), Some(release)) => {
                         self.machine = Machine::of_release(release);
                     }
-                    (Some("topics"), Some(topics)) => {
-                        self.topics = topics.split(',').map(str::to_owned).collect();
-                    }
+                    (Some(RECORDER_PID), Some(_)) => self.has_recorder = true,
                     (Some("sample_interval_ns"), Some(interval)) => {
                         self.sample_interval = interval.parse().ok();
                     }
+                    (Some(key), Some(value)) => self.recorded.add(key, value),
                     _ => {}
                 }
             }
@@ -74,7 +77,11 @@ impl Names {
     }
 
     pub(crate) fn read(tables: &dyn Tables) -> Result<Self, AnalysisError> {
-        let mut names = Names::default();
+        let mut names = Names {
+            recorded: RecordedTopics::of_sources(tables.info()),
+            has_recorder: false,
+            ..Names::default()
+        };
         names.read_metadata(tables)?;
         names.read_processes(tables)?;
         let mut projection = Projection::new(ThreadRow::TABLE);

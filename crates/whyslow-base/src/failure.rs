@@ -35,8 +35,10 @@ enum Kind {
     Asserted,
     /// The reader of standard output closed it, which is no failure.
     ReaderGone,
-    /// Ctrl-C or SIGTERM.
+    /// Ctrl-C, SIGTERM or a hangup.
     Interrupted,
+    /// A command cannot be executed: the exit code that shells use.
+    NotExecuted(u8),
 }
 
 impl Failure {
@@ -72,6 +74,21 @@ impl Failure {
             kind: Kind::Asserted,
             ..Self::new(message)
         }
+    }
+
+    /// A command of the user cannot be executed: exit code 127 if it does not exist, else 126, as in
+    /// shells.
+    pub fn not_executed(name: &str, error: &io::Error) -> Self {
+        let code = match error.kind() {
+            io::ErrorKind::NotFound => 127,
+            _ => 126,
+        };
+        let name = whyslow_model::text::shown(name, false);
+        Self {
+            kind: Kind::NotExecuted(code),
+            ..Self::new(format!("cannot run `{name}`"))
+        }
+        .caused_by(error)
     }
 
     /// Ended by a signal; nothing is reported.
@@ -124,7 +141,7 @@ impl Failure {
 
     /// A file could not be read.
     pub fn reading(path: &Path, error: io::Error) -> Self {
-        Self::new(format!("cannot read `{}`", path.display())).caused_by(&error)
+        Self::new(format!("cannot read `{}`", crate::talk::path(path))).caused_by(&error)
     }
 
     /// This user is not permitted to read a recording or trace.
@@ -137,7 +154,8 @@ impl Failure {
 
     /// An import cannot write its recording.
     fn creating(path: &Path, action: &str, error: &io::Error) -> Self {
-        let failure = Self::new(format!("cannot {action} `{}`", path.display())).caused_by(error);
+        let failure =
+            Self::new(format!("cannot {action} `{}`", crate::talk::path(path))).caused_by(error);
         match error.kind() {
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => failure
                 .hint("write to another directory: whyslow import TRACE -o /other/dir/NAME.wsl"),
@@ -151,7 +169,7 @@ impl Failure {
 
     /// A file could not be written.
     pub fn writing(path: &Path, error: io::Error) -> Self {
-        Self::new(format!("cannot write `{}`", path.display())).caused_by(&error)
+        Self::new(format!("cannot write `{}`", crate::talk::path(path))).caused_by(&error)
     }
 
     /// Attributes a write failure to this file.
@@ -161,7 +179,7 @@ impl Failure {
         }
         if self.kind == Kind::Failed {
             self.causes.insert(0, self.message);
-            self.message = format!("cannot write `{}`", path.display());
+            self.message = format!("cannot write `{}`", crate::talk::path(path));
         }
         self
     }
@@ -183,6 +201,7 @@ impl Failure {
             Kind::Incomplete => ExitCode::from(3),
             Kind::Asserted => ExitCode::from(4),
             Kind::Interrupted => ExitCode::from(crate::signal::exit_code()),
+            Kind::NotExecuted(code) => ExitCode::from(code),
             Kind::ReaderGone => ExitCode::SUCCESS,
         }
     }
@@ -290,7 +309,9 @@ impl From<DetectError> for Failure {
                 failure.hint(format!("query it: whyslow info {}", path.display()))
             }
             DetectError::Open { source, .. } => failure.hint_for(source),
-            DetectError::Unsupported { .. } => failure,
+            DetectError::Unsupported { .. } => {
+                failure.hint("list the formats that can be imported: whyslow import --formats")
+            }
         }
     }
 }
@@ -330,7 +351,7 @@ impl From<RecordError> for Failure {
         let failure = Failure::new(error.to_string());
         match &error {
             RecordError::NotPermitted => {
-                failure.hint("run it as root: sudo whyslow …")
+                failure.hint(format!("run it as root: {}", as_root(std::env::args_os())))
             }
             RecordError::NoTypes => failure.hint(
                 "record with LTTng, for which `whyslow doctor` prints the commands, or use a kernel with CONFIG_DEBUG_INFO_BTF",
@@ -368,6 +389,13 @@ impl From<RecordError> for Failure {
             error => failure.caused_by_chain(error),
         }
     }
+}
+
+/// The command line of this program, to be pasted.
+fn as_root(args: impl Iterator<Item = std::ffi::OsString>) -> String {
+    let words = args.map(|word| crate::quoted(&word.to_string_lossy()));
+    let words = std::iter::once("sudo".to_owned()).chain(words);
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// The I/O error among the sources of an error, if there is one.
@@ -445,5 +473,20 @@ impl From<ExportError> for Failure {
             ExportError::Json(error) if error.is_io() => io::Error::from(error).into(),
             other => Failure::new(other.to_string()).caused_by_chain(&other),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_for_root_can_be_pasted() {
+        let words = ["whyslow", "record", "--when", "open>1s | block>1s"];
+        let words = words.into_iter().map(std::ffi::OsString::from);
+        assert_eq!(
+            as_root(words),
+            "sudo whyslow record --when 'open>1s | block>1s'"
+        );
     }
 }

@@ -65,10 +65,7 @@ impl ProgressReporter {
         }
         self.shown_at = Some(Instant::now());
         match self.style {
-            Style::Line => talk::raw(&format!(
-                "\r\x1b[K{}",
-                line(progress, self.stage.1.elapsed())
-            )),
+            Style::Line => talk::status(&line(progress, self.stage.1.elapsed())),
             _ => talk::line(&json_line(progress, elapsed)),
         }
     }
@@ -76,7 +73,7 @@ impl ProgressReporter {
     /// Clears the line.
     pub fn end(&mut self) {
         if self.shown_at.is_some() && self.style == Style::Line {
-            talk::raw("\r\x1b[K");
+            talk::status("");
         }
     }
 }

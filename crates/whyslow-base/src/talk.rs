@@ -1,10 +1,32 @@
 //! Standard error: everything that is not data.
 
 use std::io::Write;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Moves to the start of the line and clears it.
+const CLEAR: &str = "\r\x1b[K";
+
+/// The last line is a status, to be replaced by whatever follows.
+static HAS_STATUS: AtomicBool = AtomicBool::new(false);
 
 /// Writes a line; a closed standard error is not a failure.
 pub fn line(text: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
+    let mut stderr = std::io::stderr().lock();
+    let clear = if HAS_STATUS.swap(false, Ordering::Relaxed) {
+        CLEAR
+    } else {
+        ""
+    };
+    let _ = writeln!(stderr, "{clear}{text}");
+}
+
+/// Replaces the status line of a terminal; an empty text removes it.
+pub fn status(text: &str) {
+    let had_status = HAS_STATUS.swap(!text.is_empty(), Ordering::Relaxed);
+    if had_status || !text.is_empty() {
+        raw(&format!("{CLEAR}{text}"));
+    }
 }
 
 /// Writes text as it is, without a newline.
@@ -12,6 +34,12 @@ pub fn raw(text: &str) {
     let mut stderr = std::io::stderr().lock();
     let _ = stderr.write_all(text.as_bytes());
     let _ = stderr.flush();
+}
+
+/// A path in a message, shortened in the middle where it is wider than the terminal. Not for commands
+/// to be pasted.
+pub fn path(path: &Path) -> String {
+    crate::paths::shown(path)
 }
 
 /// A number with thousands separators: `56,491`.

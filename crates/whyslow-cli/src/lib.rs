@@ -6,6 +6,8 @@
 
 mod cli;
 mod commands;
+#[cfg(test)]
+mod message_snapshots;
 
 use std::process::ExitCode;
 
@@ -16,7 +18,7 @@ use cli::Cli;
 /// Runs the command that the process was started with.
 pub fn run() -> ExitCode {
     // Rust ignores SIGPIPE, so a closed pipe is a write error; it maps to exit code 0.
-    let code = match commands::run(Cli::from_args()) {
+    let code = match Cli::from_args().and_then(commands::run) {
         Ok(code) => code,
         Err(failure) => failure.report(),
     };

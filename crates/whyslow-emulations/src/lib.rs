@@ -7,6 +7,7 @@ mod bcc;
 mod cells;
 mod command;
 mod df;
+mod equivalents;
 mod front;
 mod iotop;
 mod list;
@@ -17,3 +18,4 @@ mod tool;
 mod top;
 
 pub use command::{AsCommand, complete};
+pub use equivalents::{equivalents, known_tools};

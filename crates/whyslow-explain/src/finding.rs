@@ -13,7 +13,7 @@ use crate::report::{
 };
 use crate::walk::{Walk, walk};
 use crate::window_slice::{Utid, WindowSlice};
-use crate::{overlap, sentence};
+use crate::{blocks, overlap, sentence};
 
 /// An operation that takes less than this many times its usual duration is not slow.
 const SLOWER_MIN: f64 = 2.0;
@@ -98,26 +98,54 @@ fn before(tables: &dyn Tables) -> Ns {
     BEFORE_NS.min((BEFORE_NS as f64 * BEFORE_ROWS / rows.max(1.0)) as Ns)
 }
 
+/// The finding of a block request, whose submitter is the thread of the subject. `None` if the slice
+/// has no such request.
+pub(crate) fn of_block_request(
+    tables: &dyn Tables,
+    subject: &Subject,
+    id: i64,
+) -> Result<Option<Finding>, AnalysisError> {
+    let around = Window::new(subject.begin - before(tables), subject.end + 1);
+    let slice = WindowSlice::load(tables, around)?;
+    let Some(request) = slice.request(id) else {
+        return Ok(None);
+    };
+    let attribution = Attribution::new(&slice);
+    let window = (subject.begin, subject.end);
+    let pieces = blocks::split(&slice, &attribution, request, subject.utid, window);
+    let walked = Walk::of_pieces(pieces);
+    Ok(Some(from_walk(&slice, &attribution, subject, &walked)))
+}
+
 /// The finding of a subject, from a slice that contains all of it.
 pub(crate) fn from_slice(slice: &WindowSlice, subject: &Subject) -> Finding {
     let attribution = Attribution::new(slice);
-    let blame = Blame {
-        slice,
-        attribution: &attribution,
-        root: subject.utid,
-    };
     let window = (subject.begin, subject.end);
     let walked = if slice.recorded.sched {
         walk(slice, &attribution, subject.utid, window)
     } else {
         overlap::intervals(slice, &attribution, subject.utid, window)
     };
-    let parts = blame.parts(&walked);
+    from_walk(slice, &attribution, subject, &walked)
+}
+
+fn from_walk(
+    slice: &WindowSlice,
+    attribution: &Attribution<'_>,
+    subject: &Subject,
+    walked: &Walk,
+) -> Finding {
+    let blame = Blame {
+        slice,
+        attribution,
+        root: subject.utid,
+    };
+    let parts = blame.parts(walked);
     FindingBuilder {
         slice,
         subject,
         blame: &blame,
-        walked: &walked,
+        walked,
         parts,
     }
     .build()
@@ -186,6 +214,7 @@ impl FindingBuilder<'_, '_> {
         }
         Finding {
             across: Vec::new(),
+            is_trigger: false,
             remote,
             verdict,
             confidence,
@@ -422,19 +451,19 @@ fn missing(slice: &WindowSlice) -> Vec<Missing> {
             recorded.sched,
             "sched",
             "which thread waited for which, and for how long",
-            "--what sched",
+            "--what +sched",
         ),
         (
             recorded.calls,
             "syscalls",
             "which system call and file were involved",
-            "--what syscalls",
+            "--what +syscalls",
         ),
         (
             recorded.requests,
             "block",
             "which processes' requests the disk served meanwhile",
-            "--what block",
+            "--what +block",
         ),
         (
             recorded.stacks,
@@ -446,13 +475,13 @@ fn missing(slice: &WindowSlice) -> Vec<Missing> {
             recorded.locks,
             "locks",
             "which kernel lock it was, and which thread held it",
-            "--what locks",
+            "--what +locks",
         ),
         (
             recorded.work,
             "fs",
             "journal commits and throttled writers",
-            "--what fs",
+            "--what +fs",
         ),
     ];
     let missing = classes.into_iter().filter(|(is_there, ..)| !is_there);

@@ -12,6 +12,7 @@ mod finding;
 mod group_excess;
 mod holders;
 mod limits;
+mod mechanism;
 mod network;
 mod overlap;
 mod pattern_verdict;
@@ -27,26 +28,29 @@ mod serial;
 mod slow;
 mod starved;
 mod tracer;
+mod trigger;
 mod versus;
 mod walk;
-mod why;
+mod wall_clock;
 mod window_slice;
 
 pub use across::{OtherHost, explain_across};
 pub use detectors::template_of;
-pub use query::{Query, STORIES, explain};
+pub use mechanism::{ALL as DESCRIBED_MECHANISMS, Mechanism, mechanism};
+pub use query::{FINDINGS, Query, explain};
 pub use report::{
     Activity, Actor, ActorKind, Also, Alternative, Baseline, ClockBounds, Confidence, Crossing,
-    Difference, Excess, Finding, Grade, Group, Hop, Missing, Neighbour, Observation, Part, Pattern,
-    Report, SCHEMA, Target, Thing, Versus,
+    Difference, Excess, Finding, Grade, Group, Hop, MarkNote, Missing, Neighbour, Observation,
+    Part, Pattern, Report, SCHEMA, Target, Thing, Versus,
 };
 pub use requests::requests_versus;
+pub use trigger::Trigger;
 pub use versus::Other;
-pub use why::{ALL as DESCRIBED_MECHANISMS, Mechanism, why};
+pub use wall_clock::WallClock;
 
 /// Advice on a mechanism, and on the culprit's own mechanism if that differs.
 fn advice(mechanism: &str, root: &str) -> Vec<String> {
-    let of = |id: &str| why::why(id).map_or(&[][..], |mechanism| mechanism.advice);
+    let of = |id: &str| mechanism::mechanism(id).map_or(&[][..], |mechanism| mechanism.advice);
     let both = of(mechanism)
         .iter()
         .chain(if root == mechanism { &[] } else { of(root) });

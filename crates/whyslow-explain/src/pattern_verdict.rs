@@ -14,6 +14,7 @@ use whyslow_store::Tables;
 
 use crate::limits;
 use crate::patterns::{Input, Item, Job, Judgement, Mark, UNIDENTIFIED, judge};
+use crate::query::Query;
 use crate::slow::is_wait;
 
 /// Maximum number of calls that are examined: the first of the window.
@@ -29,10 +30,10 @@ const MARKS_MAX: usize = 10_000;
 /// wait for work. `None` without any calls.
 pub(crate) fn pattern(
     tables: &dyn Tables,
-    window: Option<Window>,
+    query: &Query,
     calls: &[String],
-    min: Option<Ns>,
 ) -> Result<Option<Judgement>, AnalysisError> {
+    let window = query.window;
     let mut read = Calls::read(tables, window, calls)?;
     if read.items.is_empty() {
         return Ok(None);
@@ -48,7 +49,8 @@ pub(crate) fn pattern(
         items: &read.items,
         what: "call",
         window: Some(span),
-        objective: min,
+        objective: query.min,
+        clock: query.clock.as_ref(),
         keys: &read.keys,
         objects: &read.objects,
         workers: &read.workers,

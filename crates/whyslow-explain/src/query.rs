@@ -3,7 +3,11 @@
 mod caveats;
 mod dns_lookups;
 mod dns_queries;
+mod marks;
 mod profiles;
+mod rows;
+mod selected;
+mod trigger;
 
 use std::ops::ControlFlow;
 
@@ -23,9 +27,10 @@ use crate::sampled;
 use crate::slow::{self, Programs, SlowGroup, Wanted};
 use crate::starved::{self, Starved};
 use crate::versus::{Other, Per, versus};
+use crate::wall_clock::WallClock;
 
 /// Default number of findings.
-pub const STORIES: usize = 5;
+pub const FINDINGS: usize = 5;
 
 /// What to explain. By default, what is slowest.
 #[derive(Debug, Clone, Default)]
@@ -40,6 +45,8 @@ pub struct Query {
     pub tids: Vec<i32>,
     /// Processes to explain, by kernel id.
     pub pids: Vec<i32>,
+    /// Globs for the names of threads to explain; with ids, only those of them.
+    pub comms: Vec<String>,
     /// Devices to compare with their peers.
     pub devices: Vec<String>,
     /// Names or classes of system calls: their slow instances are explained …
@@ -50,6 +57,15 @@ pub struct Query {
     pub limit: Option<usize>,
     /// Explain requests that are known only from sockets, too.
     pub with_sockets: bool,
+    /// How sentences show a point in time; `None`: as time since the start of the window.
+    pub clock: Option<WallClock>,
+}
+
+impl Query {
+    /// Whether only some threads are explained.
+    fn selects_threads(&self) -> bool {
+        !self.tids.is_empty() || !self.pids.is_empty() || !self.comms.is_empty()
+    }
 }
 
 /// Answers the query, with a comparison if `other` is given.
@@ -64,6 +80,8 @@ pub fn explain(
         recording: query.recording.clone(),
         begin_ns: info.begin_ns,
         end_ns: info.end_ns,
+        trigger: None,
+        marks: Vec::new(),
         findings: Vec::new(),
         observations: Vec::new(),
         patterns: Vec::new(),
@@ -97,9 +115,10 @@ pub fn explain(
             ));
         }
         report.observations = found;
+        explainer.add_trigger(&mut report)?;
         return Ok(report);
     } else {
-        let is_of_all = query.calls.is_empty() && query.tids.is_empty() && query.pids.is_empty();
+        let is_of_all = query.calls.is_empty() && !query.selects_threads();
         let find = || crate::detectors::run(tables, query.window, &query.recording);
         // Each reads all system calls once, so they run in parallel.
         let (findings, observations) = rayon::join(|| explainer.slow(), || is_of_all.then(find));
@@ -109,8 +128,10 @@ pub fn explain(
         report.tracer_share = crate::tracer::share(tables, query.window)?;
         if is_of_all {
             crate::requests::add(tables, query, other.as_ref(), &mut report)?;
+            explainer.add_marks(&mut report)?;
         }
     }
+    explainer.add_trigger(&mut report)?;
     if report.findings.is_empty() && report.observations.is_empty() {
         report.caveats.push(caveats::nothing_found(tables).into());
     }
@@ -163,8 +184,7 @@ impl Explainer<'_> {
         if calls.is_empty() {
             return Ok(());
         }
-        let verdict =
-            crate::pattern_verdict::pattern(self.tables, query.window, &calls, query.min)?;
+        let verdict = crate::pattern_verdict::pattern(self.tables, query, &calls)?;
         let Some(verdict) = verdict else {
             return Ok(());
         };
@@ -195,10 +215,15 @@ impl Explainer<'_> {
         {
             return Ok(finding);
         }
+        if table != "syscall"
+            && let Some(finding) = self.row(table, id, window)?
+        {
+            return Ok(finding);
+        }
         let Some(call) = self.call(id, window)?.filter(|_| table == "syscall") else {
             return Err(AnalysisError::Query {
-                message: format!("cannot explain `{table}` {id}: not a system call of a known thread"),
-                hint: Some("pass op:ID, dns:ID, lock:ID or gap:ID (of a profile), or a window and a thread: -w A..B -t TID".into()),
+                message: format!("cannot explain row {id} of `{table}`: it belongs to no known thread"),
+                hint: Some("pass an id of `top` or `log` (op:ID, block:ID, state:ID, lock:ID, dns:ID), or a window and a thread: -w A..B -t TID".into()),
             });
         };
         let elsewhere = self.elsewhere(std::slice::from_ref(&call.name))?;
@@ -441,13 +466,7 @@ impl Explainer<'_> {
 
     fn slow(&self) -> Result<Vec<Finding>, AnalysisError> {
         let query = self.query;
-        let mut utids = Vec::new();
-        for tid in &query.tids {
-            utids.extend(self.utids(Some(*tid), None)?);
-        }
-        for pid in &query.pids {
-            utids.extend(self.utids(None, Some(*pid))?);
-        }
+        let utids = self.selected()?;
         let wanted = Wanted {
             calls: query.calls.clone(),
             min: query.min,
@@ -457,7 +476,7 @@ impl Explainer<'_> {
         };
         let elsewhere = self.elsewhere(&query.calls)?;
         let groups = slow::groups(self.tables, &wanted, elsewhere.as_ref())?;
-        let limit = match query.limit.unwrap_or(STORIES) {
+        let limit = match query.limit.unwrap_or(FINDINGS) {
             0 => usize::MAX,
             limit => limit,
         };
@@ -469,7 +488,7 @@ impl Explainer<'_> {
             findings.extend(self.of_group(group)?);
         }
         if query.calls.is_empty() {
-            let starved = self.starved(&findings)?;
+            let starved = self.starved(&findings, &wanted.utids)?;
             findings.extend(starved);
             findings.extend(self.dns_lookups(&wanted.utids)?);
             findings.extend(self.dns_queries(&wanted.utids)?);
@@ -509,7 +528,7 @@ impl Explainer<'_> {
     }
 
     /// Threads that could not run, or waited for memory.
-    fn starved(&self, known: &[Finding]) -> Result<Vec<Finding>, AnalysisError> {
+    fn starved(&self, known: &[Finding], utids: &[i32]) -> Result<Vec<Finding>, AnalysisError> {
         let query = self.query;
         // If slow calls explain most of a thread's waits, it already has a finding.
         let is_known = |thread: &Starved| {
@@ -520,8 +539,7 @@ impl Explainer<'_> {
             groups.map(|group| group.dur_ns_total).sum::<Ns>() * 2 >= thread.total
         };
         let found = starved::threads(self.tables, query.window)?;
-        let is_wanted =
-            |thread: &&Starved| query.tids.is_empty() || query.tids.contains(&thread.tid);
+        let is_wanted = |thread: &&Starved| utids.is_empty() || utids.contains(&thread.utid);
         let mut findings = Vec::new();
         let wanted = found
             .iter()

@@ -7,6 +7,8 @@
 use serde::Serialize;
 use whyslow_model::Ns;
 
+use crate::trigger::Trigger;
+
 /// Value of [`Report::schema`]; the version changes when fields are removed or changed.
 pub const SCHEMA: &str = "whyslow.explain.v2";
 
@@ -173,9 +175,10 @@ pub struct Hop {
 /// What was explained.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Target {
-    /// operation, lookup, thread, window, device; of profiles lock, gap, call.
+    /// operation, lookup, query, request, block, reclaim, thread, window, device, lock, call; of
+    /// profiles also gap.
     pub kind: String,
-    /// `op:17`, `dns:3`, if it is one row of the recording.
+    /// `op:17`, `block:3`, if it is one row of the recording.
     pub id: Option<String>,
     /// Description: `openat /var/lib/php/sessions/sess_…`.
     pub what: String,
@@ -446,6 +449,8 @@ pub(crate) struct Remote {
 pub struct Finding {
     /// What was explained.
     pub target: Target,
+    /// Whether it made the flight recorder save the recording.
+    pub is_trigger: bool,
     /// Operations that it represents; null for a single one.
     pub group: Option<Group>,
     /// Null without a comparison.
@@ -489,6 +494,19 @@ pub struct Finding {
     pub(crate) remote: Remote,
 }
 
+/// A marker that a user added, and the first slow operation near it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MarkNote {
+    /// Time of the marker.
+    pub ts_ns: Ns,
+    /// Text of the marker.
+    pub text: String,
+    /// Id of the operation, for other commands: `request:5`, `op:17`; null if none is near.
+    pub id: Option<String>,
+    /// The operation as a sentence.
+    pub summary: String,
+}
+
 /// The result of one command.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
@@ -500,13 +518,18 @@ pub struct Report {
     pub begin_ns: Ns,
     /// End of that window.
     pub end_ns: Ns,
+    /// What made the flight recorder save the recording; null for other recordings.
+    pub trigger: Option<Trigger>,
+    /// Markers of users, with the first slow operation near each.
+    pub marks: Vec<MarkNote>,
     /// Explanations of single operations and of groups.
     pub findings: Vec<Finding>,
     /// Known patterns of behaviour, independent of any operation.
     pub observations: Vec<Observation>,
     /// Patterns of slowness over many operations.
     pub patterns: Vec<Pattern>,
-    /// CPU time share of the recorder or tracer itself, 0–1; null if it is not known.
+    /// CPU time of the recorder or tracer itself per elapsed time, 1 for one CPU; null if it is not
+    /// known.
     pub tracer_share: Option<f64>,
     /// Caveats of the whole report.
     pub caveats: Vec<String>,

@@ -5,6 +5,7 @@ mod clause;
 mod scene;
 
 use whyslow_model::Ns;
+use whyslow_model::text::long_duration;
 
 use crate::report::{Activity, Actor, ActorKind, Baseline, Grade, Hop, Part, Target};
 pub(crate) use clause::Clause;
@@ -12,6 +13,9 @@ pub(crate) use scene::clause;
 
 /// A duration with three significant digits and the unit that suits it.
 pub(crate) fn length(ns: Ns) -> String {
+    if let Some(text) = long_duration(ns) {
+        return text;
+    }
     let value = ns as f64;
     let (value, unit) = match ns.abs() {
         0..1_000 => return format!("{ns} ns"),

@@ -2,8 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use whyslow_analysis::AnalysisError;
 use whyslow_analysis::read::{Projection, in_order};
+use whyslow_analysis::{AnalysisError, Recorder};
 use whyslow_model::Window;
 use whyslow_model::row::Row;
 use whyslow_model::tables::SchedSliceRow;
@@ -11,13 +11,18 @@ use whyslow_store::Tables;
 
 use crate::window_slice::ThreadTable;
 
-/// Share of the recorder's threads in the time of all CPUs on which anything ran, 0–1. Its BPF
-/// programs are accounted to the threads that they trace and are not included. `None` without
-/// scheduling events.
+/// CPU time of the recorder or tracer per elapsed time: 1 is one CPU. For the whole recording it is
+/// what the recorder itself reported, if it did; otherwise the time of its threads on CPUs. Its BPF
+/// programs are accounted to the threads that they trace and are not included. `None` without either.
 pub(crate) fn share(
     tables: &dyn Tables,
     window: Option<Window>,
 ) -> Result<Option<f64>, AnalysisError> {
+    if window.is_none()
+        && let Some(share) = Recorder::of(tables)?.cpu_share
+    {
+        return Ok(Some(share));
+    }
     let thread_table = ThreadTable::load(tables)?;
     let info = tables.info();
     let all = Window::new(info.begin_ns, info.end_ns);
@@ -25,13 +30,12 @@ pub(crate) fn share(
         Window::new(window.begin.max(all.begin), window.end.min(all.end))
     });
     let mut projection = Projection::new(SchedSliceRow::TABLE);
-    let [ts, dur, utid, cpu] = ["ts", "dur", "utid", "cpu"].map(|name| projection.need(name));
-    let (mut taken, mut cpus) = (0_i64, 0);
+    let [ts, dur, utid] = ["ts", "dur", "utid"].map(|name| projection.need(name));
+    let (mut taken, mut is_recorded) = (0_i64, false);
     in_order(tables, &projection.scan(window), |batch| {
-        let (ts, dur) = (ts.ints(batch)?, dur.ints(batch)?);
-        let (utid, cpu) = (utid.ints(batch)?, cpu.ints(batch)?);
+        let (ts, dur, utid) = (ts.ints(batch)?, dur.ints(batch)?, utid.ints(batch)?);
+        is_recorded |= batch.num_rows() > 0;
         for row in 0..batch.num_rows() as u32 {
-            cpus = cpus.max(cpu.or_zero(row) + 1);
             let is_tracer = utid
                 .get(row)
                 .and_then(|utid| thread_table.get(utid as i32))
@@ -44,6 +48,99 @@ pub(crate) fn share(
         }
         Ok(ControlFlow::Continue(()))
     })?;
-    let time = cpus * (span.end - span.begin).max(1);
-    Ok((cpus > 0).then(|| taken as f64 / time as f64))
+    let time = (span.end - span.begin).max(1);
+    Ok(is_recorded.then(|| taken as f64 / time as f64))
+}
+
+#[cfg(test)]
+mod tests {
+    use whyslow_model::Symbols;
+    use whyslow_model::tables::{Collected, MetadataRow, ProcessRow, ThreadRow};
+    use whyslow_store::{MemoryTables, RecordingInfo};
+
+    use super::*;
+
+    const MS: i64 = 1_000_000;
+
+    /// Two processes named whyslow on two CPUs, of which the first is the recorder: it ran for 30 ms,
+    /// the other one for 400 ms of 1 s.
+    fn recording(facts: &[(&str, &str)], is_marked: bool) -> MemoryTables {
+        let mut symbols = Symbols::new();
+        let mut rows = Collected::default();
+        let comm = Some(symbols.intern("whyslow"));
+        for (upid, length) in [(1, 30 * MS), (2, 400 * MS)] {
+            let is_tracer = is_marked && upid == 1;
+            rows.process.push(ProcessRow {
+                upid,
+                pid: upid * 10,
+                comm,
+                is_tracer,
+                ..ProcessRow::default()
+            });
+            rows.thread.push(ThreadRow {
+                utid: upid,
+                upid: Some(upid),
+                tid: upid * 10,
+                pid: Some(upid * 10),
+                comm,
+                is_main: Some(true),
+                is_tracer,
+                ..ThreadRow::default()
+            });
+            rows.sched_slice.push(SchedSliceRow {
+                id: i64::from(upid),
+                ts: 100 * MS,
+                dur: Some(length),
+                ts_end: Some(100 * MS + length),
+                utid: Some(upid),
+                cpu: upid - 1,
+                ..SchedSliceRow::default()
+            });
+        }
+        for (id, (key, value)) in facts.iter().enumerate() {
+            rows.metadata.push(MetadataRow {
+                id: id as i64,
+                source: None,
+                key: symbols.intern(key),
+                value: symbols.intern(value),
+            });
+        }
+        let info = RecordingInfo {
+            begin_ns: 0,
+            end_ns: 1_000 * MS,
+            ..RecordingInfo::default()
+        };
+        MemoryTables::new(&rows, &symbols, info)
+    }
+
+    #[test]
+    fn only_the_recorder_of_this_recording_counts() {
+        let facts = [("tracer_name", "whyslow 1"), ("recorder_pid", "10")];
+        let share =
+            |tables: &MemoryTables, window| share(tables, window).expect("tables in memory");
+        let tables = recording(&facts, true);
+        assert_eq!(share(&tables, None), Some(0.03));
+        let half = Window::new(0, 115 * MS);
+        assert_eq!(share(&tables, Some(half)), Some(15.0 / 115.0));
+        // Older recordings do not identify it.
+        let tables = recording(&facts[..1], false);
+        assert_eq!(share(&tables, None), Some(0.43));
+        // Another tool's recording of a whyslow that does something else.
+        let tables = recording(&[("tracer_name", "lttng-modules")], false);
+        assert_eq!(share(&tables, None), Some(0.0));
+    }
+
+    #[test]
+    fn the_figure_is_the_one_that_the_recorder_printed() {
+        let facts = [
+            ("tracer_name", "whyslow 1"),
+            ("recorder_pid", "10"),
+            ("recorder_cpu_ns", "48000000"),
+            ("recorder_elapsed_ns", "1000000000"),
+        ];
+        let tables = recording(&facts, true);
+        assert_eq!(share(&tables, None).expect("tables"), Some(0.048));
+        let part = share(&tables, Some(Window::new(0, 1_000 * MS)));
+        assert_eq!(part.expect("tables"), Some(0.03));
+    }
 }

@@ -28,6 +28,22 @@ pub(crate) struct Walk {
     pub(crate) steps: Vec<Step>,
 }
 
+impl Walk {
+    /// A walk whose steps are not known, of consecutive intervals with their causes.
+    pub(crate) fn of_pieces(pieces: Vec<blocks::Piece>) -> Self {
+        let interval = |(begin, end, reason)| BlamedInterval {
+            begin,
+            end,
+            reason,
+            hop: None,
+        };
+        Self {
+            intervals: pieces.into_iter().map(interval).collect(),
+            steps: Vec::new(),
+        }
+    }
+}
+
 struct Task {
     utid: Utid,
     begin: Ns,

@@ -217,10 +217,10 @@ pub fn write_pprof(
     let mut samples = Vec::new();
     for ((thread, state, place), weight) in &read.weights {
         let location_id = locations(&read, *place, &mut places, &mut texts);
-        let who = &read.threads[*thread];
-        let mut label = vec![text_label(&mut texts, "thread", &who.comm)];
-        label.extend(who.tid.map(|tid| number_label(&mut texts, "tid", tid)));
-        label.extend(who.pid.map(|pid| number_label(&mut texts, "pid", pid)));
+        let thread = &read.threads[*thread];
+        let mut label = vec![text_label(&mut texts, "thread", &thread.comm)];
+        label.extend(thread.tid.map(|tid| number_label(&mut texts, "tid", tid)));
+        label.extend(thread.pid.map(|pid| number_label(&mut texts, "pid", pid)));
         label.extend(
             state
                 .as_ref()

@@ -11,6 +11,7 @@ use std::ops::ControlFlow;
 use whyslow_analysis::{Counts, Filter, Kind, LogRow, Query, StackSum, Verb, each_row, sum_stacks};
 use whyslow_model::answer::{Answer, LossNote};
 use whyslow_model::tables::{MetadataRow, TraceStatRow};
+use whyslow_model::topic_state::TopicState;
 use whyslow_model::{Ns, Symbols, Window, stat};
 use whyslow_store::{Tables, rows};
 
@@ -201,6 +202,8 @@ pub struct About {
     pub caveats: Vec<String>,
     /// If all time of threads is requested: whether it adds up to their lifetimes.
     pub lives: Option<Lives>,
+    /// Whether stacks were recorded.
+    pub state: Option<TopicState>,
 }
 
 /// Passes on the samples of a query and the gaps between them, in start order.
@@ -291,6 +294,7 @@ fn about(tables: &dyn Tables, header: Answer, lives: Option<Lives>) -> About {
         losses: header.losses,
         caveats,
         lives,
+        state: header.state,
     }
 }
 

@@ -3,7 +3,9 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
+use arrow_schema::Field;
 use bytes::Bytes;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -22,6 +24,23 @@ const ROW_GROUP_ROWS: usize = 128 * 1024;
 const PAGE_ROWS: usize = 8 * 1024;
 const ZSTD: i32 = 3;
 const DICTIONARY_BYTES: usize = 4 << 20;
+
+/// A column that versions before commit version 2 wrote under another name and with other words.
+/// The Python package has the same list (`contract.py`).
+struct Renamed {
+    table: &'static str,
+    old: &'static str,
+    new: &'static str,
+    /// Old and new words.
+    words: &'static [(&'static str, &'static str)],
+}
+
+const RENAMED: [Renamed; 1] = [Renamed {
+    table: "finding",
+    old: "told_by",
+    new: "source",
+    words: &[("story", "finding"), ("finding", "observation")],
+}];
 
 /// Writer properties of lake objects; `sorted_by` has the indexes of the sort columns.
 pub(crate) fn properties(sorted_by: Vec<i32>) -> WriterPropertiesBuilder {
@@ -81,8 +100,9 @@ pub(crate) fn encode_batch(table: &LakeTable, batch: &RecordBatch) -> Result<Byt
     Ok(file.into())
 }
 
-/// All rows of a file, with the columns that the table has today. Nullable columns that an older
-/// version did not write are read as nulls.
+/// All rows of a file, with the columns that the table has today. Columns and words that were
+/// renamed since are translated, and nullable columns that an older version did not write are read
+/// as nulls.
 pub(crate) fn decode(table: &LakeTable, file: Bytes) -> Result<Vec<RecordBatch>, ParquetError> {
     // The decoder panics in places on malformed content.
     let decode = AssertUnwindSafe(|| decoded(table, file));
@@ -95,20 +115,22 @@ fn decoded(table: &LakeTable, file: Bytes) -> Result<Vec<RecordBatch>, ParquetEr
     let reader = ParquetRecordBatchReaderBuilder::try_new(file)?.build()?;
     let arrange = |batch: RecordBatch| {
         let rows = batch.num_rows();
-        let columns =
-            schema
-                .fields()
-                .iter()
-                .map(|field| match batch.column_by_name(field.name()) {
-                    Some(array) if array.data_type() == field.data_type() => Ok(Arc::clone(array)),
-                    None if field.is_nullable() => {
-                        Ok(arrow_array::new_null_array(field.data_type(), rows))
-                    }
-                    _ => Err(ParquetError::General(format!(
-                        "column `{}` is missing or has another type",
-                        field.name()
-                    ))),
-                });
+        let column = |field: &Arc<Field>| match batch.column_by_name(field.name()) {
+            Some(array) if array.data_type() == field.data_type() => Some(Arc::clone(array)),
+            Some(_) => None,
+            None if field.is_nullable() => {
+                Some(arrow_array::new_null_array(field.data_type(), rows))
+            }
+            None => renamed(table, field.name(), &batch),
+        };
+        let columns = schema.fields().iter().map(|field| {
+            column(field).ok_or_else(|| {
+                ParquetError::General(format!(
+                    "column `{}` is missing or has another type",
+                    field.name()
+                ))
+            })
+        });
         let columns = columns.collect::<Result<Vec<_>, _>>()?;
         Ok(RecordBatch::try_new(Arc::clone(&schema), columns)?)
     };
@@ -117,10 +139,37 @@ fn decoded(table: &LakeTable, file: Bytes) -> Result<Vec<RecordBatch>, ParquetEr
         .collect()
 }
 
+/// A column that the file has under its former name, with the words of today.
+fn renamed(table: &LakeTable, column: &str, batch: &RecordBatch) -> Option<ArrayRef> {
+    let is_it = |one: &&Renamed| one.table == table.name && one.new == column;
+    let found = RENAMED.iter().find(is_it)?;
+    let words = batch
+        .column_by_name(found.old)?
+        .as_string_opt::<i32>()
+        .filter(|words| words.null_count() == 0)?;
+    let new_word = |word: &'_ str| -> String {
+        let pair = found.words.iter().find(|(old, _)| *old == word);
+        pair.map_or(word, |(_, new)| new).to_owned()
+    };
+    let words: StringArray = words.iter().flatten().map(new_word).map(Some).collect();
+    Some(Arc::new(words))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tables::LabelRow;
+    use crate::tables::{FindingRow, LabelRow};
+
+    #[test]
+    fn findings_of_former_versions_have_the_names_of_today() {
+        let texts = |words: &[&str]| Arc::new(StringArray::from(words.to_vec())) as ArrayRef;
+        let former = texts(&["story", "finding", "pattern"]);
+        let batch = RecordBatch::try_from_iter([("told_by", former)]).unwrap();
+        let found = renamed(FindingRow::TABLE, "source", &batch).unwrap();
+        assert_eq!(*found, *texts(&["finding", "observation", "pattern"]));
+        assert!(renamed(FindingRow::TABLE, "target", &batch).is_none());
+        assert!(renamed(LabelRow::TABLE, "source", &batch).is_none());
+    }
 
     fn labels() -> Vec<LabelRow> {
         (0..3)

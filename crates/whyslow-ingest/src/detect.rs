@@ -77,16 +77,6 @@ impl SourceKind {
     }
 }
 
-/// Formats that [`detect`] recognizes, for messages.
-pub const SUPPORTED: &str = "LTTng and other CTF traces (directory or archive), \
-                             spools of `whyslow record`, perf.data, trace.dat, blktrace files, \
-                             output of `perf script`, `trace-cmd report` and `blkparse`, \
-                             JFR, pprof, speedscope, Chrome, rbspy, stackprof, ruby-prof and \
-                             collapsed profiles, thread dumps of jstack, jcmd and `py-spy dump -j`, \
-                             strace logs, output of sysstat, vmstat, top, bcc, libbpf-tools and \
-                             bpftrace tools with timestamps, access logs, request logs, \
-                             OTLP, Jaeger and Zipkin spans, markers, and whyslow-text files";
-
 /// Why a path cannot be imported.
 #[derive(Debug, thiserror::Error)]
 pub enum DetectError {
@@ -105,7 +95,7 @@ pub enum DetectError {
         path: PathBuf,
     },
     /// The content is not in a supported format.
-    #[error("cannot import `{}`: it is {seen} (supported: {SUPPORTED})", path.display())]
+    #[error("cannot import `{}`: it is {seen}", path.display())]
     Unsupported {
         /// The path.
         path: PathBuf,

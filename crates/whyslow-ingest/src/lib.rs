@@ -5,6 +5,7 @@ pub mod cache;
 mod clock;
 pub mod detect;
 mod digest;
+pub mod formats;
 pub mod importers;
 mod limits;
 mod pipeline;

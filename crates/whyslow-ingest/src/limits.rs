@@ -12,7 +12,7 @@ pub(crate) const LOG_EXAMPLES_MAX: usize = 5;
 pub(crate) const REQUEST_LINE_BYTES_MAX: u64 = 1 << 20;
 /// Maximum weight of a JSON value in memory, see `importers::requests::document`: about 1 GiB.
 pub(crate) const REQUEST_DOCUMENT_WEIGHT_MAX: u64 = 1 << 24;
-/// Maximum number of requests of a file that are held back until earlier ones have ended.
+/// Maximum number of requests of a file that are buffered until earlier ones have ended.
 pub(crate) const REQUESTS_PENDING_MAX: usize = 1 << 16;
 /// Maximum size of the texts of these requests.
 pub(crate) const REQUESTS_PENDING_BYTES_MAX: usize = 128 << 20;

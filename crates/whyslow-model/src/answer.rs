@@ -4,6 +4,7 @@
 //! disagree.
 
 use crate::Ns;
+use crate::topic_state::TopicState;
 
 /// What a column contains, and how it is displayed. Machine-readable formats print ns and bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -213,4 +214,19 @@ pub struct Answer {
     pub caveats: Vec<String>,
     /// A useful next command.
     pub next: Option<String>,
+    /// State of the kind in the window; `None` if the answer is not of one kind.
+    pub state: Option<TopicState>,
+}
+
+impl Answer {
+    /// The caveats, except that nothing happened, which is no limitation.
+    pub fn limitations(&self) -> impl Iterator<Item = &String> {
+        let idle = match &self.state {
+            Some(TopicState::NoneHappened { why }) => Some(why),
+            _ => None,
+        };
+        self.caveats
+            .iter()
+            .filter(move |caveat| Some(*caveat) != idle)
+    }
 }

@@ -16,7 +16,7 @@ pub use loss::{Loss, LossKind};
 pub use net::{NetAddress, NetHeaders};
 pub use probe::{FunctionCall, UsdtHit};
 pub use signal::{Signal, SignalAction};
-pub use stack::{Frame, LockKind, LockWait, Stack, StackKind, WallLook};
+pub use stack::{Frame, LockKind, LockWait, Stack, StackKind, WallSample};
 pub use tcp::{Endpoint, TcpChange, TcpState};
 pub use work::{ItemPhase, Work, WorkItem, WorkKind, WorkPhase};
 
@@ -780,7 +780,7 @@ pub enum Body<'a> {
     /// A stack of the thread of the context.
     Stack(Stack<'a>),
     /// A wall-clock sample of a thread.
-    Wall(WallLook<'a>),
+    Wall(WallSample<'a>),
     /// A kernel lock wait, at its end.
     LockWait(LockWait<'a>),
 

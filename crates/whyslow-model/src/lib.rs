@@ -11,6 +11,7 @@ pub mod histogram;
 pub mod lookup;
 pub mod mechanism;
 pub mod probe;
+pub mod recorder;
 pub mod row;
 pub mod sort;
 pub mod spool;
@@ -19,6 +20,8 @@ pub mod symbol;
 pub mod syscall;
 pub mod tables;
 pub mod text;
+pub mod topic_state;
+pub mod trigger;
 pub mod window;
 
 pub use row::{Column, ColumnType, Feed, Row, Shape, Sink, Table, Unit};

@@ -1,8 +1,10 @@
-//! Makes names safe to display. They come from the recorded machine and may be hostile: control
-//! characters, terminal escape sequences and bidirectional formatting characters are escaped.
+//! Text for people. Names come from the recorded machine and may be hostile: control characters,
+//! terminal escape sequences and bidirectional formatting characters are escaped.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+
+use crate::Ns;
 
 /// Characters that control a terminal, or that hide or reorder other characters.
 pub fn is_hostile(c: char) -> bool {
@@ -54,6 +56,32 @@ pub fn is_name(text: &str) -> bool {
         && text.bytes().all(is_inside)
 }
 
+/// A duration of a minute or more: `3 min 20 s`, `9 h 33 min`, `2 d 9 h 33 min`; `None` for
+/// shorter ones, which need other units. Rounded to the last unit.
+pub fn long_duration(ns: Ns) -> Option<String> {
+    const SECOND: u64 = 1_000_000_000;
+    const MINUTE: u64 = 60 * SECOND;
+    const HOUR: u64 = 60 * MINUTE;
+    const DAY: u64 = 24 * HOUR;
+    let length = ns.unsigned_abs();
+    if length < MINUTE {
+        return None;
+    }
+    let step = if length < HOUR { SECOND } else { MINUTE };
+    let mut rest = length.saturating_add(step / 2) / step * step;
+    let units = [(DAY, "d"), (HOUR, "h"), (MINUTE, "min"), (SECOND, "s")];
+    let mut text = String::from(if ns < 0 { "-" } else { "" });
+    for (size, name) in units {
+        let count = rest / size;
+        rest %= size;
+        if count > 0 {
+            let gap = if text.len() > 1 { " " } else { "" };
+            let _ = write!(text, "{gap}{count} {name}");
+        }
+    }
+    Some(text)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,5 +108,23 @@ mod tests {
         check("bad\u{fffd}", "bad\u{fffd}", "bad\\u{fffd}");
         check("日本", "日本", "\\u{65e5}\\u{672c}");
         check("\\x1b", "\\x1b", "\\x1b");
+    }
+
+    #[test]
+    fn long_durations_are_in_days_hours_and_minutes() {
+        let check = |seconds: f64, want: Option<&str>| {
+            let got = long_duration((seconds * 1e9) as Ns);
+            assert_eq!(got.as_deref(), want, "{seconds} s");
+        };
+        check(59.99, None);
+        check(60.0, Some("1 min"));
+        check(200.4, Some("3 min 20 s"));
+        check(3600.0, Some("1 h"));
+        check(34_380.0, Some("9 h 33 min"));
+        check(207_200.0, Some("2 d 9 h 33 min"));
+        check(-207_200.0, Some("-2 d 9 h 33 min"));
+        check(86_400.0 + 20.0, Some("1 d"));
+        check(3599.7, Some("1 h"));
+        assert!(long_duration(Ns::MAX).is_some() && long_duration(Ns::MIN).is_some());
     }
 }

@@ -116,7 +116,7 @@ pub(crate) struct BlockWriter {
     given: (u64, u64),
     /// The spool is full: only its end is still written.
     pub(crate) unwritten: Option<Unwritten>,
-    /// Between two spools: records from a time on, held back for the second one.
+    /// Between two spools: records from a time on, buffered for the second one.
     pending: Option<Pending>,
     /// Pending records that were lost for lack of memory.
     pub(crate) pending_lost: u64,

@@ -47,6 +47,8 @@ pub enum News<'n> {
     Ignored(u64),
     /// A window to write elsewhere, while the recording continues.
     Window(Window),
+    /// The window of the end, which nothing follows.
+    Last(Window),
 }
 
 /// What to do next.
@@ -60,6 +62,8 @@ pub enum FlightStep {
     PassOver(i32),
     /// Stop; a window that was already triggered is still handed over.
     End,
+    /// The same, but hand over everything kept also if nothing triggered it, because of this signal.
+    SaveAndEnd(&'static str),
 }
 
 /// Records into memory until `each` returns [`FlightStep::End`].
@@ -84,6 +88,7 @@ pub fn fly(
         pilot: Pilot::default(),
         is_requested: false,
         is_over: false,
+        ended_by: None,
         checked: Instant::now(),
     };
     loop {
@@ -93,9 +98,18 @@ pub fn fly(
         }
         session::pause(drained);
     }
-    let end = Instant::now();
-    if let Some(trigger) = flight.pilot.take_waiting() {
-        flight.hand_over(trigger, end)?;
+    let ended = flight.ended_by.map(|signal| Trigger {
+        term: None,
+        what: format!("the recorder was stopped by {signal}"),
+        ts: clock::monotonic(),
+        operation: None,
+    });
+    if let Some(trigger) = flight.pilot.take_waiting().or(ended) {
+        // Without its snapshot, the names of most processes would be unknown.
+        flight.session.take_snapshot(true)?;
+        if let Some(window) = flight.session.window(trigger)? {
+            flight.notify(News::Last(window));
+        }
     }
     let ignored = flight.pilot.take_ignored();
     if ignored > 0 {
@@ -111,6 +125,7 @@ struct Flight<'f, 'o, E> {
     pilot: Pilot,
     is_requested: bool,
     is_over: bool,
+    ended_by: Option<&'static str>,
     checked: Instant,
 }
 
@@ -137,11 +152,9 @@ impl<E: FnMut(News<'_>) -> FlightStep> Flight<'_, '_, E> {
             }
         }
         if self.session.has_snapshot() {
-            let requested = std::mem::take(&mut self.is_requested).then(|| Trigger {
-                term: None,
-                what: "requested".into(),
-                ts: clock::monotonic(),
-            });
+            let is_requested = std::mem::take(&mut self.is_requested);
+            let requested = (is_requested || !self.session.saves.is_empty())
+                .then(|| Trigger::requested(clock::monotonic()));
             if let Some(trigger) = requested.or_else(|| self.pilot.due(now)) {
                 self.hand_over(trigger, now)?;
             }
@@ -166,7 +179,8 @@ impl<E: FnMut(News<'_>) -> FlightStep> Flight<'_, '_, E> {
     fn hand_over(&mut self, trigger: Trigger, now: Instant) -> Result<(), RecordError> {
         // A save on request does not start the cool-down.
         let is_condition = trigger.term.is_some();
-        if let Some(window) = self.session.window(trigger)? {
+        if let Some(mut window) = self.session.window(trigger)? {
+            window.requests = std::mem::take(&mut self.session.saves);
             self.notify(News::Window(window));
         }
         if is_condition {
@@ -184,6 +198,10 @@ impl<E: FnMut(News<'_>) -> FlightStep> Flight<'_, '_, E> {
             FlightStep::Save => self.is_requested = true,
             FlightStep::PassOver(pid) => self.watch(|watcher| watcher.ignore_process(pid)),
             FlightStep::End => self.is_over = true,
+            FlightStep::SaveAndEnd(signal) => {
+                self.is_over = true;
+                self.ended_by = Some(signal);
+            }
         }
     }
 }
@@ -249,11 +267,7 @@ mod tests {
     }
 
     fn trigger(ts: u64) -> Trigger {
-        Trigger {
-            term: None,
-            what: String::new(),
-            ts,
-        }
+        Trigger::requested(ts)
     }
 
     #[test]

@@ -37,6 +37,7 @@ mod ring;
 mod rings;
 mod runtimes;
 mod sampler;
+mod saving;
 mod session;
 mod skeletons;
 mod snapshot;
@@ -71,9 +72,10 @@ pub use programs::{Form, Off, StandIn, Topic};
 pub use ring::Window;
 #[doc(hidden)]
 pub use runtimes::walk_image;
+pub use saving::{SaveError, SaveReply, SaveRequest, save};
 pub use session::{Progress, Ready, Step, Summary, Unwritten, record};
 pub use targets::{ControlGroup, NAMES_MAX, Names};
 pub use wall::WALL_MIN;
-pub use when::{Term, Trigger, WhenError, parse_when};
+pub use when::{Operation, Term, Trigger, WhenError, parse_when};
 
 use skeletons::recorder as skeleton;

@@ -3,7 +3,7 @@
 //!
 //! A recorder listens on a socket named after its process id, in a directory that only its user can
 //! enter. A client sends its monotonic clock and a text, and receives `ok`; or it requests to
-//! follow the recording ([`crate::following`]).
+//! follow the recording ([`crate::following`]), or to save it ([`crate::saving`]).
 
 use std::fs::{self, DirBuilder};
 use std::io::{self, Read, Write};
@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::clock;
+use crate::saving::{SAVE, SaveRequest};
 
 /// Maximum size of a mark, in bytes.
 pub const MARK_BYTES_MAX: usize = 4096;
@@ -75,6 +76,7 @@ pub(crate) struct NewFollower {
 pub(crate) struct Received {
     pub(crate) marks: Vec<Mark>,
     pub(crate) followers: Vec<NewFollower>,
+    pub(crate) saves: Vec<SaveRequest>,
 }
 
 /// Receives marks without ever blocking.
@@ -131,6 +133,10 @@ impl Listener {
                 }
                 ReadState::More | ReadState::Nothing => {}
                 ReadState::All => received.marks.extend(client.mark(now)),
+                ReadState::Save => {
+                    let request = SaveRequest::new(client.stream, client.pid);
+                    received.saves.push(request);
+                }
                 ReadState::Follow => received.followers.push(NewFollower {
                     stream: client.stream,
                     pid: client.pid,
@@ -150,6 +156,7 @@ impl Drop for Listener {
 enum ReadState {
     More,
     All,
+    Save,
     Follow,
     Nothing,
 }
@@ -182,6 +189,9 @@ impl Client {
             }
             if self.received.as_slice() == FOLLOW {
                 return ReadState::Follow;
+            }
+            if self.received.as_slice() == SAVE {
+                return ReadState::Save;
             }
             if self.received.len() > CLOCK_BYTES + MARK_BYTES_MAX {
                 return ReadState::Nothing;
@@ -296,6 +306,23 @@ mod tests {
         drop(listener);
         assert_eq!(fs::read_dir(&path).unwrap().count(), 0);
         assert_eq!(mark_in(&path, "too late").unwrap(), 0);
+    }
+
+    #[test]
+    fn a_request_to_save_is_passed_on_and_gets_a_reply() {
+        let (_folder, path) = place();
+        let mut listener = Listener::open_in(&path).unwrap();
+        let socket = path.join(std::process::id().to_string());
+        let mut client = UnixStream::connect(&socket).unwrap();
+        client.write_all(SAVE).unwrap();
+        let received = listener.poll(clock::monotonic());
+        assert!(received.marks.is_empty() && received.followers.is_empty());
+        let [request] = <[SaveRequest; 1]>::try_from(received.saves).unwrap();
+        assert_eq!(request.pid(), std::process::id() as i32);
+        request.reply(&crate::saving::SaveReply::Busy).unwrap();
+        let mut reply = Vec::new();
+        client.read_to_end(&mut reply).unwrap();
+        assert_eq!(reply, b"B");
     }
 
     #[test]

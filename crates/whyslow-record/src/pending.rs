@@ -1,4 +1,4 @@
-//! Records held back for the second of two spools; those beyond the limit are lost, and reported.
+//! Records buffered for the second of two spools; those beyond the limit are lost, and reported.
 
 use whyslow_model::spool::{ELSEWHERE, Encoder, Kind};
 

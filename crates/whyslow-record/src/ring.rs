@@ -14,6 +14,7 @@ use whyslow_model::spool::{ELSEWHERE, Encoder, Kind};
 
 use crate::memory::KEPT_BYTES_MIN;
 use crate::packed::{Packed, Packer};
+use crate::saving::SaveRequest;
 use crate::spool::SpoolWriter;
 use crate::when::Trigger;
 
@@ -151,6 +152,7 @@ impl Ring {
     pub(crate) fn window(&self, now: u64, trigger: Trigger) -> Window {
         let mut window = Window {
             trigger,
+            requests: Vec::new(),
             begin: self.begin().unwrap_or(now),
             end: now,
             wanted: self.length,
@@ -175,6 +177,8 @@ impl Ring {
 pub struct Window {
     /// Why it was saved.
     pub trigger: Trigger,
+    /// Processes that wait for it.
+    pub requests: Vec<SaveRequest>,
     begin: u64,
     end: u64,
     wanted: Duration,
@@ -213,7 +217,8 @@ impl Window {
         }
         let begin = head.first().map_or(0, |head| head.complete_until);
         let mut encoder = Encoder::default();
-        self.write_trigger(&mut encoder);
+        self.trigger.write(&mut encoder, self.begin);
+        self.write_dropped(&mut encoder);
         writer.write(&packer.pack_all(&encoder, begin)?)?;
         for block in snapshot.iter().chain(&self.events) {
             writer.write(block)?;
@@ -223,22 +228,8 @@ impl Window {
         writer.sync()
     }
 
-    /// Writes what triggered the window.
-    fn write_trigger(&self, encoder: &mut Encoder) {
-        let Trigger { term, what, ts } = &self.trigger;
-        let text = match term {
-            Some(term) => format!("{term}: {what}"),
-            None => what.clone(),
-        };
-        encoder
-            .begin(Kind::Fact, self.begin, (0, 0))
-            .text(b"trigger")
-            .text(text.as_bytes())
-            .end();
-        encoder
-            .begin_on(Kind::Mark, *ts, (0, 0), (0, ELSEWHERE))
-            .text(text.as_bytes())
-            .end();
+    /// Writes what was dropped for lack of memory.
+    fn write_dropped(&self, encoder: &mut Encoder) {
         let (count, from, to) = self.dropped;
         if count > 0 {
             encoder
@@ -276,11 +267,7 @@ mod tests {
     }
 
     fn trigger() -> Trigger {
-        Trigger {
-            term: None,
-            what: "requested".into(),
-            ts: 1,
-        }
+        Trigger::requested(1)
     }
 
     #[test]

@@ -35,13 +35,14 @@ use crate::programs::{Off, Topic};
 use crate::ring::Part;
 use crate::rings::Rings;
 use crate::sampler::Sampler;
+use crate::saving::SaveRequest;
 use crate::snapshot;
 use crate::spool::SpoolWriter;
 use crate::targets::Targets;
 use crate::wall::Wall;
 use crate::watch::Watch;
 use crate::when::Watcher;
-use facts::{complete_topics, write_mark, write_off_programs, write_stand_ins};
+use facts::{complete_topics, write_cost, write_mark, write_off_programs, write_stand_ins};
 
 /// Age at which a block is written, if it is not full before.
 const BLOCK_AGE: Duration = Duration::from_secs(1);
@@ -88,6 +89,13 @@ pub struct Progress {
     pub memory_short: u64,
     /// CPU time of the recorder itself; its BPF programs are charged to other threads.
     pub own_cpu: Duration,
+}
+
+impl Progress {
+    /// CPU time of the recorder per elapsed time: 1 is one CPU.
+    pub fn cpu_share(&self) -> f64 {
+        self.own_cpu.as_secs_f64() / self.elapsed.as_secs_f64().max(1e-3)
+    }
 }
 
 /// State at the start of a recording.
@@ -223,6 +231,8 @@ pub(crate) struct Session<'o> {
     spool_bytes_max: u64,
     /// `None`: no marks can be added.
     listener: Option<Listener>,
+    /// Processes that wait for a save; only of a flight recorder.
+    pub(crate) saves: Vec<SaveRequest>,
     /// Written at the start of each snapshot.
     pids: Vec<i32>,
     topics: String,
@@ -289,6 +299,7 @@ impl<'o> Session<'o> {
             sampler: Sampler::start(),
             namespaces: Namespaces::start(),
             listener: Listener::open().ok(),
+            saves: Vec::new(),
             snapshot: None,
             remembers: options.may_turn,
             records_resolvers: options.topics.contains(&Topic::Dns),
@@ -301,6 +312,7 @@ impl<'o> Session<'o> {
         };
         let found = session.targets.find(&session.loaded.skeleton)?;
         session.pids.extend(found);
+        session.begun = Instant::now();
         session.begin_spool(&clock::clocks())?;
         Ok(session)
     }
@@ -377,7 +389,11 @@ impl<'o> Session<'o> {
         let now = clock::monotonic();
         let before = self.sink.borrow().record_bytes();
         let received = self.listener.as_mut().map(|listener| listener.poll(now));
-        let Received { marks, followers } = received.unwrap_or_default();
+        let Received {
+            marks,
+            followers,
+            saves,
+        } = received.unwrap_or_default();
         let emptied = from(&mut self.rings);
         let mut sink = self.sink.borrow_mut();
         let sink = &mut *sink;
@@ -392,6 +408,14 @@ impl<'o> Session<'o> {
             sink.watcher.iter_mut().for_each(Watcher::lose);
         }
         Self::admit(sink, followers);
+        if matches!(sink.out, Out::Ring(_)) {
+            for request in saves {
+                // What that process does next must not trigger a condition.
+                let watcher = sink.watcher.iter_mut();
+                watcher.for_each(|watcher| watcher.ignore_process(request.pid()));
+                self.saves.push(request);
+            }
+        }
         for mark in &marks {
             write_mark(mark, &mut sink.encoder);
         }
@@ -546,14 +570,23 @@ impl<'o> Session<'o> {
         self.missed
             .poll(&self.loaded, &mut self.sink.borrow_mut().encoder);
         self.sink.borrow_mut().is_over = true;
+        // Times of the recording itself: what follows is not recorded.
+        let ended = self.progress();
         let links = &mut self.loaded.links;
         links.retain(|(chosen, _)| WATCHED.contains(&chosen.program.name));
         self.name_rest(NAMING_END_MAX)?;
         // Programs that report ends are detached before those that report starts: otherwise the
         // last requests would have only an end, and seem to have started before the recording.
         while self.loaded.links.pop().is_some() {}
-        let progress = self.progress();
+        let progress = Progress {
+            elapsed: ended.elapsed,
+            own_cpu: ended.own_cpu,
+            ..self.progress()
+        };
         self.namespaces.finish(&mut self.sink.borrow_mut().encoder);
+        if self.turns == 0 {
+            write_cost(&progress, &mut self.sink.borrow_mut().encoder);
+        }
         let now = clock::clocks();
         self.end_wall(now.monotonic)?;
         self.end_spool(&now)?;

@@ -160,6 +160,9 @@ fn metadata(answer: &Answer, table: &AnswerTable) -> HashMap<String, String> {
         ("whyslow.lost_ranges", answer.losses.len().to_string()),
         ("whyslow.caveats", answer.caveats.join("\n")),
     ];
+    if let Some(state) = &answer.state {
+        entries.push(("whyslow.state", state.name().to_owned()));
+    }
     if let Some((begin, end)) = answer.window {
         entries.push(("whyslow.window_begin_ns", begin.to_string()));
         entries.push(("whyslow.window_end_ns", end.to_string()));

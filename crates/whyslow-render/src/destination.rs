@@ -1,10 +1,12 @@
 //! Destination of an answer: standard output, or a file that is written completely or not at all.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::path::Path;
 
 use whyslow_base::failure::Failure;
+
+use crate::{pager, terminal};
 
 /// Buffer size for standard output.
 pub const BUFFER_BYTES: usize = 64 << 10;
@@ -14,6 +16,16 @@ pub fn to_stdout(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(text.as_bytes())?;
     stdout.flush().map_err(Failure::from)
+}
+
+/// Shows a complete text in the pager, if it is longer than the terminal on standard output.
+pub fn to_pager(text: &str) -> Result<(), Failure> {
+    let size = terminal::size();
+    let is_long = size.is_some_and(|(_, rows)| text.lines().count() >= rows);
+    if is_long && io::stdin().is_terminal() {
+        return pager::show(text).map_err(Failure::from);
+    }
+    to_stdout(text)
 }
 
 /// Writes the output of `write` as it is produced.

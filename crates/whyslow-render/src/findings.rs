@@ -15,13 +15,13 @@ use crate::select::Selection;
 use crate::style::{Paint, TextStyle};
 use crate::subject::Subject;
 use crate::write::style;
-use crate::{pager, quantity, terminal};
+use crate::{pager, quantity, terminal, triggered};
 
 /// Parts and hops of a observation that are shown without `--wide`.
 const PARTS: usize = 6;
 /// Parts with a smaller share are not shown.
 const SHARE: f64 = 0.001;
-/// A recorder with a smaller share of CPU time has no noticeable overhead.
+/// A recorder that uses less of a CPU has no noticeable overhead.
 const TRACER_MIN: f64 = 0.01;
 /// Stack frames that are shown.
 const FRAMES: usize = 4;
@@ -95,8 +95,9 @@ fn encode(
             Ok(text)
         }
         _ => Err(Failure::usage(
-            "cannot write observations in this format: supported are text, json and md",
-        )),
+            "cannot write an explanation in this format: supported are text, json and md",
+        )
+        .hint("use --format json, or --format md for a ticket")),
     }
 }
 
@@ -151,6 +152,13 @@ fn text(report: &Report, subject: &Subject, style: &TextStyle) -> String {
             &shown(&head(report, subject, style), style.ascii),
         ),
     );
+    for line in triggered::lines(report, &|ts| timestamp(style, ts)) {
+        Page {
+            style,
+            out: &mut out,
+        }
+        .wrapped("", &line);
+    }
     for (number, finding) in report.findings.iter().enumerate() {
         out.push('\n');
         Page {
@@ -192,7 +200,7 @@ fn text(report: &Report, subject: &Subject, style: &TextStyle) -> String {
             style,
             out: &mut out,
         };
-        let words = format!("note: the recorder used {:.1} % of CPU time", share * 100.0);
+        let words = format!("note: the recorder used {:.1} % of a CPU", share * 100.0);
         page.wrapped("", &words);
     }
     for caveat in &report.caveats {
@@ -291,8 +299,8 @@ impl Page<'_> {
         }
         self.also(finding);
         for neighbour in &finding.neighbours {
-            let who = actor(&neighbour.actor);
-            self.wrapped("   also busy: ", &format!("{who}: {}", neighbour.what));
+            let name = actor(&neighbour.actor);
+            self.wrapped("   also busy: ", &format!("{name}: {}", neighbour.what));
         }
         for missing in &finding.missing {
             self.wrapped(
@@ -555,6 +563,9 @@ fn markdown_finding(out: &mut String, number: usize, finding: &Finding, style: &
 fn markdown(report: &Report, subject: &Subject, style: &TextStyle) -> String {
     let plain = |text: &str| plain(text, style);
     let mut out = format!("# {}\n", plain(&head(report, subject, style)));
+    for line in triggered::lines(report, &|ts| timestamp(style, ts)) {
+        let _ = writeln!(out, "\n{}", plain(&line));
+    }
     for (number, finding) in report.findings.iter().enumerate() {
         markdown_finding(&mut out, number + 1, finding, style);
     }

@@ -15,7 +15,7 @@ use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 use crate::printed;
 use crate::quantity::duration_alone;
 use crate::style::{Paint, TextStyle};
-use crate::timestamps::clock_face;
+use crate::timestamps::beside;
 
 /// Maximum number of cells across; a larger map is drawn with coarser cells.
 const ACROSS_MAX: usize = 200;
@@ -75,6 +75,8 @@ struct Axis {
     begin: Ns,
     end: Ns,
     step: Ns,
+    /// Start of the window: times on its day are shown without date.
+    day: Ns,
 }
 
 impl Axis {
@@ -98,7 +100,13 @@ impl Axis {
         let begin = fact("begin_ns").map_or(first, |begin| begin.min(first));
         // Up to the end of the window, even if nothing happened there.
         let end = window.map_or(last, |(_, end)| last.max(end.saturating_sub(1)));
-        Some(Self { begin, end, step })
+        let day = window.map_or(begin, |(begin, _)| begin);
+        Some(Self {
+            begin,
+            end,
+            step,
+            day,
+        })
     }
 }
 
@@ -192,6 +200,8 @@ struct Grid {
     steps: i64,
     per_column: i64,
     across: usize,
+    /// As in [`Axis`].
+    day: Ns,
 }
 
 /// Weights of the columns by lower latency edge.
@@ -213,6 +223,7 @@ impl Grid {
             steps,
             per_column,
             across: columns(steps, per_column) as usize,
+            day: axis.day,
         }
     }
 
@@ -252,10 +263,11 @@ fn draw(
         out.push_str(line.trim_end());
         out.push('\n');
     }
-    let begin = clock_face(grid.first, style, 3, false);
     // A single column may extend past the end.
-    let end = grid.steps.saturating_mul(grid.step);
-    let end = clock_face(grid.first.saturating_add(end), style, 3, false);
+    let end = grid
+        .first
+        .saturating_add(grid.steps.saturating_mul(grid.step));
+    let [begin, end] = [grid.first, end].map(|ts| beside(ts, grid.day, style, 3));
     let gap = grid.across.saturating_sub(begin.len() + end.len()).max(1);
     let _ = writeln!(out, "{:width$}  {begin}{}{end}", "", " ".repeat(gap));
 }

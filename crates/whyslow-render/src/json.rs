@@ -11,6 +11,7 @@ use serde::ser::{Serialize, Serializer};
 use serde_json::{Map, Value as Json, json};
 use whyslow_model::answer::{Answer, AnswerTable, Form, LossNote, Value};
 use whyslow_model::text::is_hostile;
+use whyslow_model::topic_state::TopicState;
 
 use crate::facts::series_label;
 use crate::marks::Marks;
@@ -168,6 +169,13 @@ fn head(answer: &Answer, subject: &Subject) -> Map<String, Json> {
         .window
         .map(|(begin, end)| json!({"begin_ns": begin, "end_ns": end}));
     head.insert("window".into(), window.into());
+    let state = answer.state.as_ref();
+    let state_name = state.map(TopicState::name);
+    head.insert("state".into(), state_name.into());
+    let reason = state.and_then(TopicState::reason);
+    head.insert("reason".into(), reason.into());
+    let record_with = state.and_then(TopicState::record_with);
+    head.insert("record_with".into(), record_with.into());
     head.extend(subject.more.clone());
     head
 }

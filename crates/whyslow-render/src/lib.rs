@@ -19,7 +19,6 @@ mod markup;
 mod pager;
 mod printed;
 mod quantity;
-mod quoted;
 pub mod schema;
 pub mod schema_finding;
 mod select;
@@ -31,18 +30,20 @@ mod terminal;
 mod text;
 mod timestamps;
 mod tree;
+mod triggered;
 mod write;
 
 #[cfg(test)]
 mod tests;
 
-pub use destination::{BUFFER_BYTES, stdout_by, to_file, to_stdout};
+pub use destination::{BUFFER_BYTES, stdout_by, to_file, to_pager, to_stdout};
 pub use json::SCHEMA_VERSION;
 pub use live::{args_of_many, write_rows_alone};
 pub use markup::html as html_text;
-pub use quoted::quoted;
 pub use stream::{Taker, streams, write_streamed};
 pub use style::TextStyle;
 pub use subject::Subject;
-pub use terminal::wants_color;
+pub use terminal::{is_on_terminal, wants_color};
+pub use timestamps::moment;
+pub use whyslow_base::quoted;
 pub use write::{duration, has_room_for_notes, print_messages, write, write_into};

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use whyslow_model::Ns;
 use whyslow_model::answer::{Answer, AnswerTable, Form};
 use whyslow_model::text::shown;
 
@@ -9,8 +10,12 @@ use crate::facts;
 use crate::printed;
 use crate::style::TextStyle;
 use crate::subject::Subject;
-use crate::table::Marks;
+use crate::table::{self, Marks};
 use crate::text::loss_line;
+use crate::timestamps;
+
+/// Columns of a Markdown table: more do not fit into a ticket.
+const COLUMNS_MAX: usize = 6;
 
 pub(super) fn write_markdown(
     answer: &Answer,
@@ -24,11 +29,20 @@ pub(super) fn write_markdown(
         markdown(&subject.name),
         markdown(&answer.query)
     )?;
+    if let Some(window) = answer.window {
+        writeln!(out, "{}\n", window_text(window, style))?;
+    }
+    let mut dropped: Vec<String> = Vec::new();
     for table in &answer.tables {
         if !table.title.is_empty() {
             writeln!(out, "**{}**\n", markdown(&table.title))?;
         }
-        let grid = Grid::of(table, answer, style);
+        let grid = Grid::of(table, answer, Some(COLUMNS_MAX), style);
+        for header in &grid.dropped {
+            if !dropped.contains(header) {
+                dropped.push(header.clone());
+            }
+        }
         if !grid.headers.is_empty() {
             let headers: Vec<String> = grid.headers.iter().map(|text| markdown(text)).collect();
             let rules: Vec<&str> = grid
@@ -55,7 +69,20 @@ pub(super) fn write_markdown(
     for line in notes(answer, style) {
         writeln!(out, "{}\n", markdown(&line))?;
     }
+    if !dropped.is_empty() {
+        let line = format!("not shown (--wide): {}", dropped.join(", "));
+        writeln!(out, "{}\n", markdown(&line))?;
+    }
     Ok(())
+}
+
+/// `2015-01-15 12:18:37.216 .. 12:18:53.821 -05:00 (16.605 s)`
+fn window_text((begin, end): (Ns, Ns), style: &TextStyle) -> String {
+    format!(
+        "{} ({})",
+        timestamps::range((begin, end), style),
+        timestamps::length(end.saturating_sub(begin))
+    )
 }
 
 pub(super) fn write_html(
@@ -72,11 +99,14 @@ pub(super) fn write_html(
          th,td{{padding:2px 8px;text-align:left;font-variant-numeric:tabular-nums}}\
          .n{{text-align:right}}tr:nth-child(even){{background:#eee}}</style></head><body>\n<h1>{title}</h1>"
     )?;
+    if let Some(window) = answer.window {
+        writeln!(out, "<p>{}</p>", html(&window_text(window, style)))?;
+    }
     for table in &answer.tables {
         if !table.title.is_empty() {
             writeln!(out, "<h2>{}</h2>", html(&table.title))?;
         }
-        let grid = Grid::of(table, answer, style);
+        let grid = Grid::of(table, answer, None, style);
         if !grid.headers.is_empty() {
             writeln!(out, "<table>")?;
             write_html_row(&grid.headers, &grid.right, "th", out)?;
@@ -115,11 +145,27 @@ struct Grid {
     right: Vec<bool>,
     rows: Vec<Vec<String>>,
     facts: Vec<String>,
+    /// Headers of the columns that are not shown.
+    dropped: Vec<String>,
 }
 
 impl Grid {
-    fn of(table: &AnswerTable, answer: &Answer, style: &TextStyle) -> Self {
-        let columns = printed::columns(table, answer.window, style);
+    /// At most `columns_max` columns, unless the user selected columns.
+    fn of(
+        table: &AnswerTable,
+        answer: &Answer,
+        columns_max: Option<usize>,
+        style: &TextStyle,
+    ) -> Self {
+        let mut columns = printed::columns(table, answer.window, style);
+        let has_marks = !table.outliers.is_empty() || !table.cut.is_empty();
+        let max = columns_max.filter(|_| {
+            let is_wide = style.details || !matches!(table.form, Form::Table | Form::Tree);
+            !is_wide
+        });
+        let dropped = max.map_or_else(Vec::new, |max| {
+            table::limit(&mut columns, max - usize::from(has_marks), style)
+        });
         let mut headers: Vec<String> = columns.iter().map(|column| column.header.clone()).collect();
         let mut right: Vec<bool> = columns.iter().map(|column| column.right).collect();
         let mut rows: Vec<Vec<String>> = (0..table.rows.len())
@@ -130,7 +176,7 @@ impl Grid {
                     .collect()
             })
             .collect();
-        if !table.outliers.is_empty() || !table.cut.is_empty() {
+        if has_marks {
             let marks = Marks::of(table);
             headers.push(String::new());
             right.push(false);
@@ -152,12 +198,16 @@ impl Grid {
             right,
             rows,
             facts: lines.lines().map(str::to_owned).collect(),
+            dropped,
         }
     }
 }
 
 fn notes(answer: &Answer, style: &TextStyle) -> Vec<String> {
-    let losses = answer.losses.iter().map(|loss| loss_line(loss, style));
+    let losses = answer
+        .losses
+        .iter()
+        .map(|loss| loss_line(loss, answer.window, style));
     let caveats = answer
         .caveats
         .iter()

@@ -1,9 +1,10 @@
 //! Table cells as text for people, used by the text, Markdown and HTML formats.
 
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+use whyslow_base::args::UnitChoice;
 use whyslow_model::Ns;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
-use whyslow_model::text::shown;
+use whyslow_model::text::{long_duration, shown};
 
 use crate::quantity::{Scale, grouped};
 use crate::style::TextStyle;
@@ -68,8 +69,14 @@ fn is_wanted(column: &AnswerColumn, style: &TextStyle) -> bool {
     style.details || column.priority < DETAIL || style.keep.contains(&column.name)
 }
 
-/// One value with its unit: `437.7 ms`.
+/// One value with its unit: `437.7 ms`, `2 d 9 h 33 min`.
 pub(super) fn single(column: &AnswerColumn, value: &Value, style: &TextStyle) -> String {
+    if let (Measure::Duration, UnitChoice::Auto, Some(ns)) =
+        (column.measure, style.unit, number(value))
+        && let Some(text) = long_duration(ns as Ns)
+    {
+        return text;
+    }
     let printed = print_column(column, &[value], None, style);
     let text = printed.cells.into_iter().next().unwrap_or_default();
     if *value == Value::Null {
@@ -84,10 +91,18 @@ pub(super) fn single(column: &AnswerColumn, value: &Value, style: &TextStyle) ->
 
 /// Numbers that are identifiers, not amounts: printed without digit grouping, to be pasted back.
 fn is_name(column: &str) -> bool {
+    // `waker_tid`, `sender_pid`, `mount_ns`: the last word decides.
+    let last = column.rsplit('_').next().unwrap_or(column);
     matches!(
-        column,
-        "pid" | "tid" | "ppid" | "fd" | "fd2" | "cpu" | "sector" | "nr" | "major" | "minor"
-    )
+        last,
+        "pid" | "tid" | "ppid" | "upid" | "utid" | "uid" | "gid" | "id" | "fd" | "fd2" | "cpu"
+            | "node" | "sector" | "offset" | "inode" | "nr" | "code" | "errno" | "major" | "minor"
+            | "seq" | "port" | "ret" | "result" | "version"
+    ) || matches!(column, "mount_ns" | "format")
+        // Arguments of probes may be addresses or descriptors.
+        || last
+            .strip_prefix("arg")
+            .is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 fn cell(row: &[Value], at: usize) -> &Value {
@@ -256,5 +271,68 @@ pub(super) fn count(number: i64, style: &TextStyle) -> String {
         grouped(&number.to_string())
     } else {
         number.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_have_no_separators() {
+        let style = TextStyle {
+            group: true,
+            ..TextStyle::plain()
+        };
+        let check = |name: &str, want: &str| {
+            let column = AnswerColumn::new(name, name, Measure::Count);
+            let printed = print_column(&column, &[&Value::Int(31_517)], None, &style);
+            assert_eq!(printed.cells, [want], "{name}");
+        };
+        for name in [
+            "pid",
+            "tid",
+            "waker_tid",
+            "sender_tid",
+            "holder_tid",
+            "group_id",
+            "uid",
+            "fd2",
+            "mount_ns",
+            "tcp_seq",
+            "file_offset",
+            "sector",
+            "arg1",
+            "arg12",
+            "cpu",
+        ] {
+            check(name, "31517");
+        }
+        for name in [
+            "count",
+            "requests",
+            "sectors",
+            "received_packets",
+            "pages",
+            "arguments",
+        ] {
+            check(name, "31 517");
+        }
+    }
+
+    #[test]
+    fn a_single_long_duration_is_in_days_and_hours() {
+        let column = AnswerColumn::new("total_ns", "total", Measure::Duration);
+        let text = |ns: i64, unit| {
+            let style = TextStyle {
+                unit,
+                ..TextStyle::plain()
+            };
+            single(&column, &Value::Int(ns), &style)
+        };
+        let long = 207_200_000_000_000;
+        assert_eq!(text(long, UnitChoice::Auto), "2 d 9 h 33 min");
+        assert_eq!(text(long, UnitChoice::S), "207200 s");
+        assert_eq!(text(437_697_753, UnitChoice::Auto), "437.7 ms");
     }
 }

@@ -110,7 +110,7 @@ impl Scale {
     pub(super) fn duration(values: &[f64], choice: UnitChoice) -> Self {
         let sizes = typical(values);
         let unit = match choice {
-            UnitChoice::Auto => fitting(sizes, &DURATIONS),
+            UnitChoice::Auto => fitting(greatest(values), &DURATIONS),
             UnitChoice::Ns => DURATIONS[0],
             UnitChoice::Us => DURATIONS[1],
             UnitChoice::Ms => DURATIONS[2],
@@ -126,13 +126,11 @@ impl Scale {
     pub(super) fn bytes(values: &[f64], si: bool) -> Self {
         let units = if si { &DECIMAL_SIZES } else { &BINARY_SIZES };
         let sizes = typical(values);
-        let greatest = values
-            .iter()
-            .fold(0.0_f64, |max, value| max.max(value.abs()));
+        let greatest = greatest(values);
         let unit = if greatest < BYTES_EXACT {
             units[0]
         } else {
-            fitting(sizes, units)
+            fitting(greatest, units)
         };
         Scale {
             unit,
@@ -160,7 +158,13 @@ impl Scale {
         }
     }
 
+    /// A value that would be rounded to zero is printed as `<0.001`.
     pub(super) fn print(&self, value: f64, group: bool) -> String {
+        let least = 10_f64.powi(-(self.decimals as i32));
+        if value != 0.0 && value.abs() / self.unit.size <= least / 2.0 {
+            let sign = if value < 0.0 { "-" } else { "" };
+            return format!("{sign}<{least:.*}", self.decimals);
+        }
         let text = self
             .print_whole(value)
             .unwrap_or_else(|| format!("{:.*}", self.decimals, value / self.unit.size));
@@ -214,18 +218,18 @@ fn typical(values: &[f64]) -> Option<Typical> {
     })
 }
 
-/// The largest unit in which the typical value is at least one and the smallest is still visible.
-fn fitting(sizes: Option<Typical>, units: &[Unit]) -> Unit {
-    let Some(Typical { least, median }) = sizes else {
-        return units[0];
-    };
-    let shown_least = 10_f64.powi(-(DECIMALS_MAX as i32));
-    units
+fn greatest(values: &[f64]) -> f64 {
+    values
         .iter()
-        .rev()
-        .find(|unit| median >= unit.size && least >= unit.size * shown_least)
-        .copied()
-        .unwrap_or(units[0])
+        .fold(0.0_f64, |max, value| max.max(value.abs()))
+}
+
+/// The largest unit in which the greatest value is at least one: it is the value that a reader looks
+/// for, and four digits in front of the decimal point hide its size.
+fn fitting(greatest: f64, units: &[Unit]) -> Unit {
+    let mut units_down = units.iter().rev();
+    let unit = units_down.find(|unit| greatest >= unit.size);
+    unit.copied().unwrap_or(units[0])
 }
 
 /// Enough decimals for the typical value to be exact enough and the smallest to be visible.
@@ -277,7 +281,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_column_of_durations_has_one_unit_that_loses_no_value() {
+    fn a_column_of_durations_has_the_unit_of_its_largest_value() {
         let check = |values: &[f64], choice: UnitChoice, unit: &str, shown: &[&str]| {
             let scale = Scale::duration(values, choice);
             let got: Vec<String> = values.iter().map(|v| scale.print(*v, true)).collect();
@@ -288,8 +292,8 @@ mod tests {
         check(
             &[250.0, 28_000.0, 437_697_753.0],
             auto,
-            "us",
-            &["0.25", "28.00", "437 697.75"],
+            "ms",
+            &["<0.001", "0.028", "437.698"],
         );
         check(
             &[28_000.0, 221_000.0, 36_000.0],
@@ -298,12 +302,8 @@ mod tests {
             &["28.00", "221.00", "36.00"],
         );
         check(&[437_697_753.0], auto, "ms", &["437.7"]);
-        check(
-            &[1e9, 1.0, 1e9],
-            auto,
-            "us",
-            &["1 000 000.000", "0.001", "1 000 000.000"],
-        );
+        check(&[1e9, 1.0, 1e9], auto, "s", &["1.000", "<0.001", "1.000"]);
+        check(&[-250.0, 3e9], auto, "s", &["-<0.001", "3.000"]);
         check(&[0.0], auto, "ns", &["0"]);
         check(&[], auto, "ns", &[]);
         check(&[1.5e9, 0.0], auto, "s", &["1.500", "0.000"]);
@@ -332,12 +332,7 @@ mod tests {
             &["7", "1 024", "22 500"],
         );
         check(&[2_348_810.0, 540_672.0], false, "MiB", &["2.240", "0.516"]);
-        check(
-            &[32.0, 40_339_865.0],
-            false,
-            "KiB",
-            &["0.031", "39 394.399"],
-        );
+        check(&[32.0, 40_339_865.0], false, "MiB", &["<0.001", "38.471"]);
         check(&[2_000_000.0], true, "MB", &["2.000"]);
     }
 

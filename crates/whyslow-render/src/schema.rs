@@ -84,6 +84,18 @@ fn head() -> Value {
                 "end_ns": {"type": "integer"},
             },
         },
+        "state": {
+            "description": "State of the kind in the window: `recorded` (there are events), \
+                `none_happened` (recorded, but there were none), `not_recorded`, or `unknown` (the \
+                source does not state whether they were recorded). Null if the answer is not of \
+                one kind.",
+            "enum": ["recorded", "none_happened", "not_recorded", "unknown", null]},
+        "reason": {
+            "description": "Why there are no events; null if `recorded`.",
+            "type": ["string", "null"]},
+        "record_with": {
+            "description": "What would record them: an option of `whyslow record`, or an instruction.",
+            "type": ["string", "null"]},
         "cli": {"description": "Only from `serve`: equivalent command.", "type": "string"},
         "cut": {"description": "Only from `serve`: whether rows were omitted because of their number.",
             "type": "boolean"},

@@ -12,6 +12,8 @@ pub fn report() -> Value {
         ("recording", text()),
         ("begin_ns", ns()),
         ("end_ns", ns()),
+        ("trigger", or_null(trigger())),
+        ("marks", list(mark())),
         ("findings", list(finding())),
         ("observations", list(observation())),
         ("patterns", list(pattern())),
@@ -204,19 +206,21 @@ fn group() -> Value {
     ])
 }
 
-/// Kinds of targets of a observation.
-const KINDS: [&str; 10] = [
+/// Kinds of targets of a finding.
+const KINDS: [&str; 12] = [
     "operation",
+    "block",
+    "reclaim",
     "thread",
     "window",
     "device",
     "lookup",
     "query",
     "request",
-    // From profiles.
     "lock",
-    "gap",
     "call",
+    // From profiles.
+    "gap",
 ];
 
 fn finding() -> Value {
@@ -255,6 +259,7 @@ fn finding() -> Value {
     ]);
     let finding = object(vec![
         ("target", target),
+        ("is_trigger", json!({"type": "boolean"})),
         ("group", or_null(group())),
         ("versus", or_null(versus())),
         ("baseline", or_null(baseline)),
@@ -275,6 +280,35 @@ fn finding() -> Value {
         ("reproduce", text()),
     ]);
     with_optional(finding, "across", list(crossing()))
+}
+
+/// What made a flight recorder save.
+fn trigger() -> Value {
+    object(vec![
+        ("condition", or_null(text())),
+        ("kind", or_null(one_of(&TRIGGER_KINDS))),
+        ("what", text()),
+        ("ts_ns", or_null(ns())),
+        ("dur_ns", or_null(ns())),
+        ("pid", or_null(whole())),
+        ("tid", or_null(whole())),
+        ("id", or_null(text())),
+        ("missing", or_null(text())),
+    ])
+}
+
+const TRIGGER_KINDS: [&str; 7] = [
+    "request", "call", "block", "sched", "dns", "lock", "pressure",
+];
+
+/// A marker, and the first slow operation near it.
+fn mark() -> Value {
+    object(vec![
+        ("ts_ns", ns()),
+        ("text", text()),
+        ("id", or_null(text())),
+        ("summary", text()),
+    ])
 }
 
 fn observation() -> Value {

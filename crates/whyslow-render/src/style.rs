@@ -36,8 +36,13 @@ impl TextStyle {
     /// Style for files and pipes: complete, without colours, UTC.
     #[cfg(test)]
     pub fn plain() -> Self {
+        Self::of_zone(Zone::utc())
+    }
+
+    /// The same in a zone.
+    pub(super) fn of_zone(zone: Zone) -> Self {
         Self {
-            zone: Zone::utc(),
+            zone,
             rel: None,
             unit: UnitChoice::Auto,
             si: false,

@@ -180,6 +180,29 @@ fn fit(columns: &mut Vec<PrintedColumn>, width: usize, style: &TextStyle) -> Vec
     dropped
 }
 
+/// Drops the least important columns until at most `max` are left; returns the headers of the
+/// dropped ones.
+pub(super) fn limit(
+    columns: &mut Vec<PrintedColumn>,
+    max: usize,
+    style: &TextStyle,
+) -> Vec<String> {
+    let mut dropped = Vec::new();
+    while columns.len() > max {
+        let droppable = columns
+            .iter()
+            .enumerate()
+            .filter(|(_, column)| !style.keep.contains(&column.name))
+            // The user needs ids for the next command.
+            .max_by_key(|(i, column)| (column.name != "id", column.priority, *i));
+        let Some((at, _)) = droppable else {
+            break;
+        };
+        dropped.insert(0, columns.remove(at).header);
+    }
+    dropped
+}
+
 /// Width of all columns and gaps, with paths of at most `path_width`.
 fn least_total(columns: &[PrintedColumn], path_width: usize) -> usize {
     let widths = columns.iter().map(|column| least_width(column, path_width));

@@ -21,6 +21,11 @@ pub(super) fn size() -> Option<(usize, usize)> {
     }
 }
 
+/// Whether standard output is a terminal.
+pub fn is_on_terminal() -> bool {
+    std::io::stdout().is_terminal()
+}
+
 /// Whether to colour output to standard output (`to_terminal`) or to a pager.
 pub fn wants_color(choice: ColorChoice, to_terminal: bool) -> bool {
     let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());

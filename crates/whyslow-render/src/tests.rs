@@ -2,6 +2,7 @@ use insta::assert_snapshot;
 use whyslow_analysis::Weight;
 use whyslow_base::time::Zone;
 use whyslow_model::answer::{Answer, AnswerColumn, AnswerTable, Form, LossNote, Measure, Value};
+use whyslow_model::topic_state::TopicState;
 
 use crate::csv::Separator;
 use crate::{Subject, TextStyle, columnar, csv, json, markup, text};
@@ -90,6 +91,7 @@ fn top() -> Answer {
             "apache2 reads through mappings: these bytes are not visible to system calls".into(),
         ],
         next: Some("whyslow io log --overlaps op:4711".into()),
+        state: Some(TopicState::Recorded(2)),
     }
 }
 
@@ -399,6 +401,19 @@ fn nothing_found_says_so() {
     answer.tables[0].cut.clear();
     answer.tables[0].outliers.clear();
     assert!(rendered(&answer, &style()).contains("(nothing matches)"));
+    let why = "no I/O operations: recorded, none happened";
+    answer.state = Some(TopicState::NoneHappened { why: why.into() });
+    answer.caveats.push(why.into());
+    let text = rendered(&answer, &style());
+    assert!(text.contains(&format!("({why})\n")), "{text}");
+    assert_eq!(text.matches(why).count(), 1, "{text}");
+    let document = written(|out| json::write_document(&answer, &subject(), out));
+    assert!(
+        document.contains(
+            "\"state\": \"none_happened\",\n  \"reason\": \"no I/O operations: recorded, none happened\","
+        ),
+        "{document}"
+    );
 }
 
 #[test]
@@ -581,4 +596,46 @@ fn a_long_list_is_cut_short_and_whole_on_request() {
     let text = rendered(&answer, &style);
     assert!(text.contains("fd 9 in sh (7), fd 10 in sh (7)"), "{text}");
     assert!(!text.contains("more"), "{text}");
+}
+
+#[test]
+fn a_markdown_table_has_at_most_six_columns() {
+    let text = |style: &TextStyle| {
+        let written = written(|out| markup::write_markdown(&top(), &subject(), style, out));
+        let header = written.lines().find(|line| line.starts_with("| "));
+        let columns = header.map_or(0, |line| line.matches(" | ").count() + 1);
+        (columns, written)
+    };
+    let (columns, short) = text(&style());
+    assert_eq!(columns, 6, "{short}");
+    assert!(short.contains("not shown (--wide): "), "{short}");
+    assert!(short.contains("op:4711"), "{short}");
+    let wide = TextStyle {
+        details: true,
+        ..style()
+    };
+    let (columns, wide) = text(&wide);
+    assert_eq!(columns, 10, "{wide}");
+    assert!(!wide.contains("not shown"), "{wide}");
+}
+
+#[test]
+fn times_of_another_day_have_their_date() {
+    const DAY: i64 = 86_400_000_000_000;
+    let mut answer = top();
+    answer.window = Some((T, T + 3 * DAY));
+    answer.losses[0].begin = T + 2 * DAY;
+    answer.losses[0].end = Some(T + 2 * DAY + 1_000_000);
+    let text = rendered(&answer, &style());
+    let head = "2015-01-15 12:18:50.432 .. 2015-01-18 12:18:50.432 -05:00 (3 d, host";
+    assert!(text.contains(head), "{text}");
+    let lost = "lost 2015-01-17 12:18:50.432-2015-01-17 12:18:50.433 on CPU 1";
+    assert!(text.contains(lost), "{text}");
+    assert!(text.contains("2015-01-15 12:18:50.162776739"), "{text}");
+    // Losses of the day on which the window starts have none.
+    let text = rendered(&top(), &style());
+    assert!(
+        text.contains("lost 12:18:50.433-12:18:50.533 on CPU 1"),
+        "{text}"
+    );
 }

@@ -2,13 +2,14 @@
 
 use std::fmt::Write as _;
 
+use whyslow_model::Ns;
 use whyslow_model::answer::{Answer, AnswerTable, Form, LossNote};
 use whyslow_model::text::shown;
+use whyslow_model::topic_state::TopicState;
 
 use crate::style::{Paint, TextStyle};
 use crate::subject::Subject;
-use crate::timestamps::clock_face;
-use crate::{facts, heat, histogram, printed, table, tree};
+use crate::{facts, heat, histogram, printed, table, timestamps, tree};
 
 /// Lost ranges that are printed individually; the others are summed up.
 const LOSSES_SHOWN: usize = 5;
@@ -35,10 +36,11 @@ pub(super) fn render(answer: &Answer, subject: &Subject, style: &TextStyle) -> S
     let is_unavailable =
         |caveat: &String| caveat.contains(" unavailable: ") || caveat.starts_with("cannot tell");
     if answer.tables.is_empty() && !answer.caveats.iter().any(is_unavailable) {
-        out.push_str("(nothing matches)\n");
+        out.push_str(&empty(answer));
     }
-    losses(&answer.losses, style, &mut out);
-    for caveat in &answer.caveats {
+    losses(answer, style, &mut out);
+    // Instead of a table it is shown that nothing happened.
+    for caveat in answer.limitations() {
         let text = format!("note: {}", shown(caveat, style.ascii));
         out.push_str(&style.paint(Paint::Aside, &text));
         out.push('\n');
@@ -58,18 +60,11 @@ pub(super) fn render(answer: &Answer, subject: &Subject, style: &TextStyle) -> S
 fn header(answer: &Answer, subject: &Subject, style: &TextStyle, out: &mut String) {
     let mut text = shown(&subject.name, style.ascii).into_owned();
     if let Some((begin, end)) = answer.window {
-        let (first, last) = (style.zone.civil(begin).date(), style.zone.civil(end).date());
-        let _ = write!(
-            text,
-            "  {} .. {} {}",
-            clock_face(begin, style, 3, true),
-            clock_face(end, style, 3, first != last),
-            style.zone.offset(begin)
-        );
+        let _ = write!(text, "  {}", timestamps::range((begin, end), style));
         if !style.zone.known {
             text.push_str(" (time zone of the host not recorded)");
         }
-        let _ = write!(text, " ({:.3} s", (end - begin) as f64 / 1e9);
+        let _ = write!(text, " ({}", timestamps::length(end.saturating_sub(begin)));
         if let Some(host) = &subject.host {
             let _ = write!(text, ", host {}", shown(host, style.ascii));
         }
@@ -90,6 +85,14 @@ fn lost_sum(losses: &[LossNote], style: &TextStyle) -> String {
     }
 }
 
+/// Instead of a table without rows: whether the filter or the recording is the reason.
+fn empty(answer: &Answer) -> String {
+    match &answer.state {
+        Some(TopicState::NoneHappened { why }) => format!("({why})\n"),
+        _ => "(nothing matches)\n".into(),
+    }
+}
+
 fn body(table: &AnswerTable, answer: &Answer, style: &TextStyle, out: &mut String) -> Vec<String> {
     let dropped = match table.form {
         Form::Facts => {
@@ -97,7 +100,7 @@ fn body(table: &AnswerTable, answer: &Answer, style: &TextStyle, out: &mut Strin
             return Vec::new();
         }
         _ if table.rows.is_empty() => {
-            out.push_str("(nothing matches)\n");
+            out.push_str(&empty(answer));
             Vec::new()
         }
         Form::Table => table::render(table, answer.window, style, out),
@@ -135,9 +138,11 @@ fn cut_footnote(table: &AnswerTable) -> String {
     .into()
 }
 
-fn losses(losses: &[LossNote], style: &TextStyle, out: &mut String) {
+fn losses(answer: &Answer, style: &TextStyle, out: &mut String) {
+    let losses = &answer.losses;
     for loss in losses.iter().take(LOSSES_SHOWN) {
-        out.push_str(&style.paint(Paint::Loss, &loss_line(loss, style)));
+        let line = loss_line(loss, answer.window, style);
+        out.push_str(&style.paint(Paint::Loss, &line));
         out.push('\n');
     }
     let rest = losses.get(LOSSES_SHOWN..).unwrap_or_default();
@@ -152,11 +157,16 @@ fn losses(losses: &[LossNote], style: &TextStyle, out: &mut String) {
     }
 }
 
-/// `! 7 002 events lost 12:18:51.200-51.300 on CPU 1`
-pub(super) fn loss_line(loss: &LossNote, style: &TextStyle) -> String {
-    let begin = clock_face(loss.begin, style, 3, false);
+/// `! 7 002 events lost 12:18:51.200-12:18:51.300 on CPU 1`
+pub(super) fn loss_line(loss: &LossNote, window: Option<(Ns, Ns)>, style: &TextStyle) -> String {
+    let clock = |ts: Ns, beside: Option<Ns>| match beside {
+        Some(day) => timestamps::beside(ts, day, style, 3),
+        None => timestamps::clock_face(ts, style, 3, true),
+    };
+    let day = window.map(|(begin, _)| begin);
+    let begin = clock(loss.begin, day);
     let range = match loss.end {
-        Some(end) => format!("{begin}-{}", clock_face(end, style, 3, false)),
+        Some(end) => format!("{begin}-{}", clock(end, day.or(Some(loss.begin)))),
         None => format!("from {begin}"),
     };
     let what = match loss.count {

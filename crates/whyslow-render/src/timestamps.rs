@@ -2,11 +2,15 @@
 
 use std::fmt::Write as _;
 
+use whyslow_base::time::Zone;
 use whyslow_model::Ns;
+use whyslow_model::text::long_duration;
 
 use crate::style::TextStyle;
 
 const SECOND: Ns = 1_000_000_000;
+/// Decimals of the seconds of times in headers and sentences.
+const MOMENT_DECIMALS: usize = 3;
 
 /// Format of all timestamps of a column.
 #[derive(Debug, Clone, Copy)]
@@ -68,6 +72,40 @@ pub(super) fn clock_face(ts: Ns, style: &TextStyle, decimals: usize, with_date: 
     text
 }
 
+/// A point in time beside others of a window: the date is part of it unless it is on the day on
+/// which the window starts.
+pub(super) fn beside(ts: Ns, window_begin: Ns, style: &TextStyle, decimals: usize) -> String {
+    let is_other_day = style.zone.civil(ts).date() != style.zone.civil(window_begin).date();
+    clock_face(ts, style, decimals, is_other_day)
+}
+
+/// The same for sentences: `12:18:50.432`, `2015-01-17 12:18:50.432`.
+pub fn moment(ts: Ns, window_begin: Ns, zone: &Zone) -> String {
+    let style = TextStyle::of_zone(zone.clone());
+    beside(ts, window_begin, &style, MOMENT_DECIMALS)
+}
+
+/// Start and end of a window: `2015-01-15 12:18:37.216 .. 12:18:53.821 -05:00`; of several days, the
+/// end has its date, too, and its offset if that changed.
+pub(super) fn range((begin, end): (Ns, Ns), style: &TextStyle) -> String {
+    let [first, last] = [begin, end].map(|ts| style.zone.offset(ts));
+    let first_offset = if first == last {
+        String::new()
+    } else {
+        format!(" {first}")
+    };
+    format!(
+        "{}{first_offset} .. {} {last}",
+        clock_face(begin, style, MOMENT_DECIMALS, true),
+        beside(end, begin, style, MOMENT_DECIMALS),
+    )
+}
+
+/// Length of a window: `16.605 s`, `2 d 9 h 33 min`.
+pub(super) fn length(ns: Ns) -> String {
+    long_duration(ns).unwrap_or_else(|| format!("{:.3} s", ns as f64 / 1e9))
+}
+
 fn relative(ns: Ns, decimals: usize) -> String {
     let sign = if ns < 0 { '-' } else { '+' };
     let ns = ns.unsigned_abs();
@@ -83,7 +121,42 @@ fn relative(ns: Ns, decimals: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use whyslow_base::time::Zone;
+
+    #[test]
+    fn another_day_than_that_of_the_start_has_its_date() {
+        let zone = Zone::parse("America/Montreal").expect("bundled");
+        let begin = 1_421_342_330_432_950_815;
+        assert_eq!(moment(begin + 5 * SECOND, begin, &zone), "12:18:55.432");
+        let later = begin + 207_200 * SECOND;
+        assert_eq!(moment(later, begin, &zone), "2015-01-17 21:52:10.432");
+        // The day depends on the zone.
+        let evening = begin + 6 * 3600 * SECOND;
+        assert_eq!(moment(evening, begin, &zone), "18:18:50.432");
+        assert_eq!(moment(evening, begin, &Zone::utc()), "23:18:50.432");
+        let night = evening + 3600 * SECOND;
+        assert_eq!(moment(night, begin, &zone), "19:18:50.432");
+        assert_eq!(
+            moment(night, begin, &Zone::utc()),
+            "2015-01-16 00:18:50.432"
+        );
+        let style = TextStyle::of_zone(zone);
+        assert_eq!(
+            range((begin, begin + SECOND), &style),
+            "2015-01-15 12:18:50.432 .. 12:18:51.432 -05:00"
+        );
+        assert_eq!(
+            range((begin, later), &style),
+            "2015-01-15 12:18:50.432 .. 2015-01-17 21:52:10.432 -05:00"
+        );
+        // The clock changed in March.
+        let summer = begin + 90 * 86_400 * SECOND;
+        assert_eq!(
+            range((begin, summer), &style),
+            "2015-01-15 12:18:50.432 -05:00 .. 2015-04-15 13:18:50.432 -04:00"
+        );
+        assert_eq!(length(16_605_000_000), "16.605 s");
+        assert_eq!(length(207_200 * SECOND), "2 d 9 h 33 min");
+    }
 
     #[test]
     fn times_of_a_column_are_written_alike() {

@@ -7,8 +7,9 @@ use whyslow_analysis::Weight;
 use whyslow_base::args::{Format, OutputArgs, TalkArgs, UnitChoice};
 use whyslow_base::failure::Failure;
 use whyslow_base::time::Zone;
+use whyslow_model::Ns;
 use whyslow_model::answer::{Answer, AnswerTable};
-use whyslow_model::text::shown;
+use whyslow_model::text::{long_duration, shown};
 
 use crate::destination::{BUFFER_BYTES, to_file, to_stdout};
 use crate::select::Selection;
@@ -177,7 +178,7 @@ fn encode(
 /// Prints the losses and caveats that the format cannot hold.
 pub(crate) fn print_notes(answer: &Answer, style: &TextStyle) {
     for loss in &answer.losses {
-        whyslow_base::talk::line(&text::loss_line(loss, style));
+        whyslow_base::talk::line(&text::loss_line(loss, answer.window, style));
     }
     for caveat in &answer.caveats {
         whyslow_base::talk::line(&format!("note: {}", shown(caveat, style.ascii)));
@@ -205,7 +206,8 @@ pub fn print_messages(answer: &Answer, zone: Zone) {
 
 /// A single duration: `500 ms`.
 pub fn duration(length: Duration) -> String {
-    quantity::duration_alone(length.as_nanos() as f64, UnitChoice::Auto)
+    let ns = Ns::try_from(length.as_nanos()).unwrap_or(Ns::MAX);
+    long_duration(ns).unwrap_or_else(|| quantity::duration_alone(ns as f64, UnitChoice::Auto))
 }
 
 pub(crate) fn choose_table(answer: &mut Answer, name: Option<&str>) -> Result<(), Failure> {

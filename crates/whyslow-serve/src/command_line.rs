@@ -35,7 +35,7 @@ pub trait CommandLine: Send + Sync {
         words: &[OsString],
     ) -> Result<Option<Box<dyn FlameGraphQuery>>, clap::Error>;
 
-    /// `fleet QUESTION`.
+    /// `fleet QUERY`.
     fn lake_query(
         &self,
         words: &[OsString],

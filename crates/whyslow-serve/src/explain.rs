@@ -8,7 +8,7 @@ use axum::response::Response;
 use serde_json::{Value, json};
 use whyslow_base::args::{Format, OutputArgs};
 use whyslow_base::failure::Failure;
-use whyslow_explain::{DESCRIBED_MECHANISMS, why};
+use whyslow_explain::DESCRIBED_MECHANISMS;
 use whyslow_model::mechanism::MECHANISMS;
 use whyslow_sources::recording::Opened;
 use whyslow_store::Tables;
@@ -35,7 +35,7 @@ pub(crate) async fn explain(
     let served = shared.recordings.find(&query)?;
     let current = served.now();
     let place = std::path::absolute(current.opened.path()).unwrap_or_default();
-    let spoken = query::spoken(
+    let command_words = query::command_words(
         &*shared.command_line,
         &["explain"],
         (&place, &served.word),
@@ -43,7 +43,7 @@ pub(crate) async fn explain(
     )?;
     let explanation = shared
         .command_line
-        .explanation(&spoken.words)
+        .explanation(&command_words.words)
         .map_err(wrong_words)?
         .ok_or_else(|| Refusal::wrong("invalid query"))?;
     let opened = |name: &str| {
@@ -68,8 +68,13 @@ pub(crate) async fn explain(
         opened(name).ok_or_else(unknown)
     };
     let explained = explanation.open(&versus, &across)?;
-    let (command, is_live) = (spoken.command, served.is_live());
-    let key = key(&shared, &current, &spoken.flags, (format, &*explained));
+    let (command, is_live) = (command_words.command, served.is_live());
+    let key = key(
+        &shared,
+        &current,
+        &command_words.flags,
+        (format, &*explained),
+    );
     let key_lock = shared.memo.key_lock(&key);
     let _guard = key_lock.lock().await;
     let body = if let Some(body) = shared.memo.get(&key) {
@@ -173,7 +178,7 @@ pub(crate) async fn mechanism(request: Request) -> Result<Response, Refusal> {
         let error = format!("unknown mechanism `{id}`");
         Refusal::new(StatusCode::NOT_FOUND, error).hint("omit `mechanism` to list all")
     };
-    reply::json_document(&about(why(id).ok_or_else(unknown)?))
+    reply::json_document(&about(whyslow_explain::mechanism(id).ok_or_else(unknown)?))
 }
 
 fn about(mechanism: &whyslow_explain::Mechanism) -> Value {

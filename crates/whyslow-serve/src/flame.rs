@@ -17,7 +17,7 @@ pub(crate) async fn flame(
     let served = shared.recordings.find(&query)?;
     let current = served.now();
     let place = std::path::absolute(current.opened.path()).unwrap_or_default();
-    let spoken = query::spoken(
+    let command_words = query::command_words(
         &*shared.command_line,
         &["export", "svg"],
         (&place, &served.word),
@@ -25,10 +25,10 @@ pub(crate) async fn flame(
     )?;
     let query = shared
         .command_line
-        .flame_graph(&spoken.words)
+        .flame_graph(&command_words.words)
         .map_err(wrong_words)?
         .ok_or_else(|| Refusal::wrong("invalid query"))?;
-    let command = spoken.command.clone();
+    let command = command_words.command.clone();
     let merged = shared.queue.run(move |gauge| {
         let tables = Limited::new(&*current.opened.tables, gauge);
         let (merged, weight) = query.graph(&current.opened, &tables)?;
@@ -40,7 +40,7 @@ pub(crate) async fn flame(
     let body = serde_json::to_vec(&merged.await?).unwrap_or_default();
     Ok(reply::with_command(
         "application/json",
-        &spoken.command,
+        &command_words.command,
         body,
     ))
 }

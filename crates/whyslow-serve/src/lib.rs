@@ -39,6 +39,7 @@ mod search;
 mod server;
 mod sql;
 mod sql_program;
+mod ssh;
 mod thread_names;
 mod tiles;
 mod token;
@@ -50,6 +51,6 @@ pub use command_line::{
     CommandLine, Explained, Explanation, FlameGraphQuery, Opener, ParsedLakeQuery, ParsedQuery,
 };
 pub use in_process::{Answers, page};
-pub use query::{Query, REFUSED, Spoken, spoken};
+pub use query::{CommandWords, Query, REFUSED, command_words};
 pub use reply::Refusal;
 pub use run::run;

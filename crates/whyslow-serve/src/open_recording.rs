@@ -2,7 +2,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
+use whyslow_analysis::{AnalysisError, TOPICS, topic_state};
 use whyslow_base::failure::Failure;
+use whyslow_model::topic_state::TopicState;
 use whyslow_sources::recording::Opened;
 use whyslow_store::StoreError;
 use whyslow_tiles::Place;
@@ -18,6 +20,8 @@ pub(crate) struct OpenRecording {
     pub(crate) charts: Charts,
     place: Place,
     names: OnceLock<Arc<Names>>,
+    /// State of each kind, in the order of [`TOPICS`].
+    topic_states: OnceLock<Vec<TopicState>>,
     /// Deletes a live recording with its last user.
     _passing: Option<Passing>,
 }
@@ -63,6 +67,7 @@ impl OpenRecording {
             place,
             charts: Charts::new(),
             names: OnceLock::new(),
+            topic_states: OnceLock::new(),
             _passing: None,
         })
     }
@@ -88,6 +93,17 @@ impl OpenRecording {
         }
         let names = Arc::new(Names::read(&*self.opened.tables)?);
         Ok(Arc::clone(self.names.get_or_init(|| names)))
+    }
+
+    /// State of each kind in the order of [`TOPICS`], determined on first use.
+    pub(crate) fn topic_states(&self) -> Result<&[TopicState], AnalysisError> {
+        if let Some(states) = self.topic_states.get() {
+            return Ok(states);
+        }
+        let states = TOPICS.iter();
+        let states = states.map(|topic| topic_state(&*self.opened.tables, topic.kind));
+        let states: Vec<TopicState> = states.collect::<Result<_, _>>()?;
+        Ok(self.topic_states.get_or_init(|| states))
     }
 
     /// Builds the data for charts, or opens existing data.

@@ -70,16 +70,16 @@ async fn answer(shared: Shared, request: Request, view: Option<&str>) -> Result<
         query = by_columns(query.renamed("band", "dev"), &current)?;
     }
     let place = std::path::absolute(current.opened.path()).unwrap_or_default();
-    let spoken = query::spoken(
+    let command_words = query::command_words(
         &*shared.command_line,
         &[kind, view.as_str()],
         (&place, &served.word),
         &query,
     )?;
-    let command = spoken.command;
+    let command = command_words.command;
     let query = shared
         .command_line
-        .query(&spoken.words)
+        .query(&command_words.words)
         .map_err(wrong_words)?
         .ok_or_else(|| Refusal::wrong("invalid query"))?;
     let shown = command.clone();

@@ -141,7 +141,7 @@ fn unknown<'k>(key: &str, known: impl Iterator<Item = &'k str>) -> Refusal {
 
 /// A request as a command line.
 #[derive(Debug)]
-pub struct Spoken {
+pub struct CommandWords {
     /// For the parser.
     pub words: Vec<OsString>,
     /// The parameters, as flags.
@@ -152,12 +152,12 @@ pub struct Spoken {
 
 /// The command line of a request: `path` is the command, such as `io top`; `recording` is the place
 /// and the name of the recording.
-pub fn spoken(
+pub fn command_words(
     command_line: &dyn CommandLine,
     path: &[&str],
     recording: (&Path, &str),
     query: &Query,
-) -> Result<Spoken, Refusal> {
+) -> Result<CommandWords, Refusal> {
     let nothing = || {
         Refusal::new(
             axum::http::StatusCode::NOT_FOUND,
@@ -218,7 +218,7 @@ fn join(
     (place, shown): (&Path, &str),
     flags: Vec<String>,
     behind: &[&str],
-) -> Spoken {
+) -> CommandWords {
     let mut words: Vec<OsString> = vec!["whyslow".into()];
     words.extend(path.iter().map(OsString::from));
     words.extend(flags.iter().map(OsString::from));
@@ -236,7 +236,7 @@ fn join(
         command.push(' ');
         command.push_str(&quoted(word));
     }
-    Spoken {
+    CommandWords {
         words,
         flags,
         command,

@@ -29,8 +29,8 @@ pub(crate) struct QueryQueue {
     running: AtomicUsize,
     answered: AtomicU64,
     failed: AtomicU64,
-    abandoned: AtomicU64,
-    turned_away: AtomicU64,
+    cancelled: AtomicU64,
+    rejected: AtomicU64,
     rows: AtomicU64,
     costs: Costs,
     resident: Arc<Resident>,
@@ -51,8 +51,8 @@ impl QueryQueue {
             running: AtomicUsize::new(0),
             answered: AtomicU64::new(0),
             failed: AtomicU64::new(0),
-            abandoned: AtomicU64::new(0),
-            turned_away: AtomicU64::new(0),
+            cancelled: AtomicU64::new(0),
+            rejected: AtomicU64::new(0),
             rows: AtomicU64::new(0),
             costs,
             resident,
@@ -98,7 +98,7 @@ impl QueryQueue {
             return Ok(permit);
         }
         let _waiting = Waiting::new(&self.waiting).ok_or_else(|| {
-            self.turned_away.fetch_add(1, Ordering::Relaxed);
+            self.rejected.fetch_add(1, Ordering::Relaxed);
             let status = StatusCode::TOO_MANY_REQUESTS;
             Refusal::new(status, "too many queries are waiting").hint("try again later")
         })?;
@@ -114,7 +114,7 @@ impl QueryQueue {
     fn count(&self, gauge: &Gauge, is_answered: bool) {
         self.rows.fetch_add(gauge.rows(), Ordering::Relaxed);
         let counter = match gauge.verdict() {
-            Some(crate::limited::Stop::Unwanted) => &self.abandoned,
+            Some(crate::limited::Stop::Unwanted) => &self.cancelled,
             _ if is_answered => &self.answered,
             _ => &self.failed,
         };
@@ -130,8 +130,8 @@ impl QueryQueue {
             "waiting": self.waiting.load(Ordering::Relaxed),
             "answered": count(&self.answered),
             "failed": count(&self.failed),
-            "abandoned": count(&self.abandoned),
-            "turned_away": count(&self.turned_away),
+            "cancelled": count(&self.cancelled),
+            "rejected": count(&self.rejected),
             "rows_read": count(&self.rows),
             "time_max_ns": self.costs.time.as_nanos() as u64,
             "memory_max_bytes": self.costs.memory_bytes,

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use whyslow_analysis::{TOPICS, Verb, View};
 use whyslow_model::Symbols;
 use whyslow_model::tables::LostEventsRow;
+use whyslow_model::topic_state::TopicState;
 use whyslow_store::{RecordingInfo, StoreError, Tables, rows};
 
 use crate::open_recording::OpenRecording;
@@ -62,7 +63,7 @@ fn about(
         "end_ns": info.end_ns,
         "live": served.is_live(),
         "rows": rows,
-        "kinds": kinds(info),
+        "kinds": kinds(info, current.topic_states()?),
         "lost": lost(&*current.opened.tables)?,
         "tiles": current.charts.about(),
         "sql": shared.sql.about(),
@@ -85,14 +86,14 @@ fn about(
     Ok(about)
 }
 
-/// The available kinds and views, and whether the recording has data for them; the answer explains
-/// why not.
-fn kinds(info: &RecordingInfo) -> Vec<Value> {
+/// The available kinds and views, and whether the recording has data for them, with the reason if
+/// not.
+fn kinds(info: &RecordingInfo, states: &[TopicState]) -> Vec<Value> {
     let has_rows = |view: &View| {
         let table = info.tables.get(view.table().name);
         table.is_some_and(|table| table.rows > 0)
     };
-    let topics = TOPICS.iter().map(|topic| {
+    let topics = TOPICS.iter().zip(states).map(|(topic, state)| {
         let verbs: Vec<&str> = topic.views.iter().map(|view| view.verb.name()).collect();
         let by_time = topic.views.iter().filter(|view| view.by_time);
         let by_time: Vec<&str> = by_time.map(|view| view.verb.name()).collect();
@@ -103,6 +104,10 @@ fn kinds(info: &RecordingInfo) -> Vec<Value> {
             "default": topic.default.map(Verb::name),
             "by_time": by_time,
             "recorded": topic.views.iter().any(has_rows),
+            "state": state.name(),
+            "count": state.count(),
+            "reason": state.reason(),
+            "record_with": state.record_with(),
         })
     });
     topics.collect()

@@ -27,13 +27,12 @@ use crate::recording_set::{self, RecordingSet};
 use crate::server::{Server, Shared};
 use crate::sql_program::Sql;
 use crate::token::Token;
-use crate::{app, assets, confine, listen};
+use crate::{app, assets, confine, listen, ssh};
 
 /// Interval of the check for an interruption.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// For responses in progress when the server shuts down.
 const GRACE: Duration = Duration::from_secs(2);
-const SSH_PORT: &str = "22";
 
 /// Serves recordings until it is interrupted; `command_line` parses requests.
 pub fn run(
@@ -57,12 +56,14 @@ pub fn run(
     // Recording needs the privileges that are dropped next.
     let (live, recording) = Live::start(&args.recordings, &is_over, talk)?.unzip();
     let live_folder = live.as_ref().map(|live| live.folder());
+    // The processes above this one can no longer be read once it is confined.
+    let ssh_target = ssh::target();
     let is_confined = confine::to(&places, (sql.program(), live_folder), &folders)?;
     // Start the worker threads now, so that they are confined like this one.
     let _ = rayon::current_num_threads();
     let cache = folders.cache.as_deref();
     let recordings = RecordingSet::open(&args.recordings, (cache, live.as_ref()), talk)?;
-    print_address(&socket, &token, talk)?;
+    print_address(&socket, &token, ssh_target.as_deref(), talk)?;
     let queues = QueryQueues::new(args, &is_over);
     let shared = Arc::new(Server {
         command_line,
@@ -128,10 +129,15 @@ fn serve(socket: Socket, shared: Shared, is_over: &Arc<AtomicBool>) -> Result<()
 }
 
 /// Prints the address to standard output, and instructions for connecting to standard error.
-fn print_address(socket: &Socket, token: &Token, talk: &TalkArgs) -> Result<(), Failure> {
+fn print_address(
+    socket: &Socket,
+    token: &Token,
+    ssh_target: Option<&str>,
+    talk: &TalkArgs,
+) -> Result<(), Failure> {
     let (line, hints) = match socket {
-        Socket::Tcp(_, address) => at_port(*address, token),
-        Socket::Unix(_, path) => at_path(path, token),
+        Socket::Tcp(_, address) => at_port(*address, token, ssh_target),
+        Socket::Unix(_, path) => at_path(path, token, ssh_target),
     };
     let mut stdout = std::io::stdout().lock();
     writeln!(stdout, "{line}")?;
@@ -151,11 +157,11 @@ fn print_address(socket: &Socket, token: &Token, talk: &TalkArgs) -> Result<(), 
     Ok(())
 }
 
-fn at_port(address: SocketAddr, token: &Token) -> (String, Vec<String>) {
+fn at_port(address: SocketAddr, token: &Token, ssh_target: Option<&str>) -> (String, Vec<String>) {
     // Browsers do not send the part after `#`: it reaches no log and no proxy.
     let line = format!("http://{address}/#token={}", token.text());
     let port = address.port();
-    let hints = ssh_hosts()
+    let hints = ssh_target
         .into_iter()
         .map(|host| {
             format!(
@@ -168,32 +174,18 @@ fn at_port(address: SocketAddr, token: &Token) -> (String, Vec<String>) {
     (line, hints)
 }
 
-fn at_path(path: &Path, token: &Token) -> (String, Vec<String>) {
+fn at_path(path: &Path, token: &Token, ssh_target: Option<&str>) -> (String, Vec<String>) {
     let shown = quoted(&path.display().to_string());
     let line = format!("unix:{shown} token={}", token.text());
     let mut hints = vec![format!(
         "try: curl --unix-socket {shown} -H 'Authorization: Bearer {}' http://localhost/api/v1/recordings",
         token.text()
     )];
-    hints.extend(ssh_hosts().into_iter().map(|host| {
+    hints.extend(ssh_target.into_iter().map(|host| {
         format!(
             "on your machine run: ssh -L 7000:{shown} {host}, then open http://127.0.0.1:7000/#token={}",
             token.text()
         )
     }));
     (line, hints)
-}
-
-/// The target for ssh, if the user came by ssh.
-fn ssh_hosts() -> Option<String> {
-    let connection = std::env::var("SSH_CONNECTION").ok()?;
-    let mut words = connection.split_whitespace().skip(2);
-    let (host, port) = (words.next()?, words.next()?);
-    let user = std::env::var("USER").ok().filter(|user| !user.is_empty());
-    let user = user.map_or_else(String::new, |user| format!("{user}@"));
-    let port = match port {
-        SSH_PORT => String::new(),
-        port => format!("-p {} ", quoted(port)),
-    };
-    Some(format!("{port}{}", quoted(&format!("{user}{host}"))))
 }

@@ -53,7 +53,7 @@
 //! (`merge`); [`Tables::parts`] reads them in parallel, without an order.
 //!
 //! **Intervals.** `ts_end` is null if the end was not recorded, `dur` if the start or the end was
-//! not; `cut` says which. A row without a start has the first time at which its owner was known in
+//! not; `cut` states which. A row without a start has the first time at which its owner was known in
 //! `ts`. [`TableInfo::unfinished`] counts null `ts_end`, [`TableInfo::dur_max_ns`] is the greatest
 //! `ts_end - ts` of the main files, and [`TableInfo::ends_follow`] states that `ts + dur = ts_end`
 //! wherever all three are known: then the reader decodes only two of the columns
@@ -107,7 +107,8 @@
 //! # Versions
 //!
 //! [`FORMAT_VERSION`] is raised when an older program could misread the new format; a newer version
-//! is [`StoreError::TooNew`], one that lacks data for queries is [`StoreError::TooOld`]. Within a
+//! is [`StoreError::TooNew`], one that lacks data for queries is [`StoreError::TooOld`]. Columns and
+//! words that were renamed since version 2 are translated while they are read (`renamed`). Within a
 //! version, tables and nullable columns may be added: unknown ones are ignored, a missing table has
 //! no rows, and a missing nullable column reads as null (`table_file::check_columns`,
 //! `Recording::open_files`).
@@ -154,6 +155,7 @@ pub mod packed;
 mod pread;
 mod prune;
 mod recording;
+pub mod renamed;
 mod rows;
 mod schema;
 mod series;

@@ -13,12 +13,13 @@ use rustix::io::Errno;
 use serde::Deserialize;
 
 use crate::checksums::{self, ByFile};
-use crate::{RecordingInfo, StoreError, limits};
+use crate::{RecordingInfo, StoreError, limits, renamed};
 
 pub(crate) const FILE_NAME: &str = "manifest.json";
 /// Raised when an older program could misread the new format.
-pub const FORMAT_VERSION: u32 = 2;
-/// Older versions lack columns that queries need.
+pub const FORMAT_VERSION: u32 = 3;
+/// Older versions lack columns that queries need. Names of version 2 are translated by
+/// [`renamed`].
 const OLDEST_VERSION: u32 = 2;
 
 pub(crate) fn to_json(recording: &RecordingInfo) -> Vec<u8> {
@@ -149,7 +150,10 @@ pub(crate) fn parse(json: &[u8], path: &Path) -> Result<RecordingInfo, StoreErro
             supported: OLDEST_VERSION,
         });
     }
-    let recording: RecordingInfo = serde_json::from_slice(json).map_err(broken)?;
+    let mut recording: RecordingInfo = serde_json::from_slice(json).map_err(broken)?;
+    if let Some(cut) = &mut recording.cut {
+        renamed::rename_in_cut(recording.format_version, cut);
+    }
     for table in recording.tables.values() {
         for name in table.files.iter().chain(&table.long_files) {
             if !is_plain_name(name) {

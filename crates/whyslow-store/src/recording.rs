@@ -187,7 +187,8 @@ impl Recording {
                 .iter()
                 .map(|name| {
                     let file = self.open_file(name, table, checksums)?;
-                    let opened = TableFile::open(self.path.join(name), table, file, page_index)?;
+                    let how = (self.info.format_version, page_index);
+                    let opened = TableFile::open(self.path.join(name), table, file, how)?;
                     Ok(Arc::new(opened.with_ends(info.ends_follow)))
                 })
                 .collect::<Result<Vec<_>, StoreError>>()

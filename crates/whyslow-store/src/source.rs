@@ -56,7 +56,7 @@ pub struct Cut {
     pub rows: BTreeMap<String, u64>,
     /// Further data that show what was recorded: words of columns by `table.column`, and by `table`
     /// the columns with non-zero counts.
-    #[serde(rename = "told")]
+    #[serde(alias = "told")]
     pub recorded_words: BTreeMap<String, BTreeSet<String>>,
 }
 

@@ -24,7 +24,7 @@ use parquet::file::statistics::Statistics;
 use whyslow_model::{Column, ColumnType, Shape, Table};
 
 use crate::pread::PreadFile;
-use crate::{StoreError, limits, schema};
+use crate::{StoreError, limits, renamed, schema};
 
 /// Upper bound for the size of a dictionary page without entries.
 const EMPTY_DICTIONARY_BYTES: i64 = 64;
@@ -35,6 +35,8 @@ pub(crate) struct TableFile {
     table: &'static Table,
     file: PreadFile,
     metadata: ArrowReaderMetadata,
+    /// Format version of the recording, which determines the names in the file.
+    version: u32,
     ends_follow: bool,
 }
 
@@ -44,7 +46,7 @@ impl TableFile {
         path: PathBuf,
         table: &'static Table,
         file: PreadFile,
-        page_index: bool,
+        (version, page_index): (u32, bool),
     ) -> Result<Self, StoreError> {
         let damaged = |error: &ParquetError| damaged(&path, table, error);
         let policy = if page_index {
@@ -58,7 +60,7 @@ impl TableFile {
             .with_page_index_policy(policy);
         let plain = guarded(|| ArrowReaderMetadata::load(&file, options))
             .map_err(|error| damaged(&error))?;
-        check_columns(plain.schema(), table)
+        check_columns(plain.schema(), table, version)
             .map_err(|reason| damaged_because(&path, table, reason))?;
         let options = ArrowReaderOptions::new().with_schema(dictionary_schema(plain.schema()));
         let metadata = ArrowReaderMetadata::try_new(Arc::clone(plain.metadata()), options)
@@ -69,6 +71,7 @@ impl TableFile {
             table,
             file,
             metadata,
+            version,
             ends_follow: false,
         })
     }
@@ -109,7 +112,9 @@ impl TableFile {
 
     /// Index of a column in the file.
     pub(crate) fn leaf(&self, name: &str) -> Option<usize> {
-        self.metadata.schema().index_of(name).ok()
+        let (_, column) = self.table.column(name)?;
+        let in_file = renamed::column_in_files(self.version, self.table.name, column.name);
+        self.metadata.schema().index_of(in_file).ok()
     }
 
     /// Whether a chunk has only nulls. Decoding these as text is slower than anything else, since
@@ -148,6 +153,7 @@ impl TableFile {
                 None => return Ok(None),
             }
         }
+        let words = renamed::new_words(self.version, self.table, name, words);
         Ok(Some(words))
     }
 
@@ -291,13 +297,19 @@ impl Projection {
 
     /// A batch of these columns. A column that was not read, because it is missing (older files) or
     /// has only nulls, is null, except for ends that are computed.
-    fn arrange(&self, batch: &RecordBatch, unread: &mut Unread) -> Result<RecordBatch, ArrowError> {
+    fn arrange(
+        &self,
+        batch: &RecordBatch,
+        (table, version): (&Table, u32),
+        unread: &mut Unread,
+    ) -> Result<RecordBatch, ArrowError> {
         let rows = batch.num_rows();
+        let in_file = |name| renamed::column_in_files(version, table.name, name);
         let arrays: Vec<ArrayRef> = self
             .columns
             .iter()
-            .map(|column| match batch.column_by_name(column.name) {
-                Some(array) => Arc::clone(array),
+            .map(|column| match batch.column_by_name(in_file(column.name)) {
+                Some(array) => renamed::with_new_words(version, table, column.name, array),
                 None => unread.get(column, batch),
             })
             .collect();
@@ -358,8 +370,9 @@ impl Iterator for GroupReader<'_> {
         let reader = &mut self.reader;
         let decode = || reader.next().transpose().map_err(ParquetError::from);
         let batch = guarded(decode).transpose()?;
+        let names = (self.file.table, self.file.version);
         let arranged =
-            batch.and_then(|batch| Ok(self.projection.arrange(&batch, &mut self.unread)?));
+            batch.and_then(|batch| Ok(self.projection.arrange(&batch, names, &mut self.unread)?));
         Some(arranged.map_err(|error| damaged(&self.file.path, self.file.table, &error)))
     }
 }
@@ -406,13 +419,14 @@ fn only_dictionary_pages(chunk: &ColumnChunkMetaData) -> bool {
 
 /// Unknown columns come from a newer program and are ignored; known columns must match the
 /// declaration.
-fn check_columns(plain: &SchemaRef, table: &Table) -> Result<(), String> {
+fn check_columns(plain: &SchemaRef, table: &Table, version: u32) -> Result<(), String> {
     for column in table.columns {
-        let Ok(field) = plain.field_with_name(column.name) else {
+        let in_file = renamed::column_in_files(version, table.name, column.name);
+        let Ok(field) = plain.field_with_name(in_file) else {
             if column.nullable {
                 continue;
             }
-            return Err(format!("missing column `{}`", column.name));
+            return Err(format!("missing column `{in_file}`"));
         };
         let expected = match column.kind {
             ColumnType::Utf8 => DataType::Utf8,

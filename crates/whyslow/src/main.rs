@@ -1,4 +1,4 @@
-//! whyslow: find out why something on a Linux machine was slow, and who did it.
+//! whyslow: find out why something on a Linux machine was slow, and which process caused it.
 
 use std::process::ExitCode;
 

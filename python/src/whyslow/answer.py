@@ -60,6 +60,10 @@ class Answer:
         losses: losses in the window.
         caveats: limitations needed to interpret the tables.
         next: a suggested next command.
+        state: whether such events were recorded: `recorded`, `none_happened`, `not_recorded` or
+            `unknown` (the source does not state it); None if the answer is not of one kind.
+        reason: why there are no events; None if there are some.
+        record_with: what would record them, such as `--what +locks`.
     """
 
     query: str
@@ -72,6 +76,9 @@ class Answer:
     losses: tuple[Loss, ...]
     caveats: tuple[str, ...]
     next: str | None = None
+    state: str | None = None
+    reason: str | None = None
+    record_with: str | None = None
 
     @classmethod
     def parse(cls, document: bytes, query: str) -> Answer:
@@ -112,6 +119,9 @@ class Answer:
             losses=tuple(_loss(loss) for loss in found["losses"]),
             caveats=tuple(found["caveats"]),
             next=found.get("next"),
+            state=found.get("state"),
+            reason=found.get("reason"),
+            record_with=found.get("record_with"),
         )
 
     def table(self, name: str | None = None) -> pa.Table:
@@ -178,6 +188,8 @@ def _notes(answer: dict[str, Any], table: dict[str, Any]) -> dict[str, str]:
         "whyslow.lost_ranges": str(len(answer["losses"])),
         "whyslow.caveats": "\n".join(answer["caveats"]),
     }
+    if answer.get("state"):
+        notes["whyslow.state"] = answer["state"]
     window = answer["window"]
     if window:
         notes["whyslow.window_begin_ns"] = str(window["begin_ns"])

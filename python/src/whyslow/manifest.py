@@ -17,8 +17,8 @@ from .files import RecordingFiles
 
 FILE_NAME = "manifest.json"
 #: Highest version this package reads. It is increased when older readers could misread a recording.
-FORMAT_VERSION = 2
-#: Earlier versions lack required columns.
+FORMAT_VERSION = 3
+#: Earlier versions lack required columns. `renamed` translates names of version 2.
 OLDEST_VERSION = 2
 #: A manifest names a few dozen files; a larger file is something else.
 BYTES_MAX = 16 << 20

@@ -22,7 +22,7 @@ def find() -> str:
     """Path of the program.
 
     Raises:
-        ProgramError: not found; the hint says how to install it.
+        ProgramError: not found; the hint shows how to install it.
     """
     named = os.environ.get(VARIABLE)
     if named:

@@ -59,11 +59,11 @@ def query(
 class Kind:
     """A kind of the program (`io`, `block`, …); its verbs are methods."""
 
-    def __init__(self, name: str, verbs: dict[str, str], ask: Callable[..., Answer]):
+    def __init__(self, name: str, verbs: dict[str, str], evaluate: Callable[..., Answer]):
         self._name = name
         self._verbs = {verb.replace("-", "_"): verb for verb in verbs}
         self._about = verbs
-        self._ask = ask
+        self._evaluate = evaluate
 
     def __getattr__(self, name: str) -> Callable[..., Answer]:
         # Introspection tools look up such names.
@@ -76,7 +76,7 @@ class Kind:
         query = f"{self._name} {self._verbs[name]}"
 
         def verb(**flags: Any) -> Answer:
-            return self._ask(query, **flags)
+            return self._evaluate(query, **flags)
 
         verb.__name__ = name
         verb.__qualname__ = f"{self._name}.{name}"
@@ -99,12 +99,12 @@ def kinds() -> dict[str, dict[str, str]]:
     return {name: verbs for name, verbs in found.items() if verbs}
 
 
-def kind(name: str, ask: Callable[..., Answer]) -> Kind | None:
+def kind(name: str, evaluate: Callable[..., Answer]) -> Kind | None:
     """A kind; None if the program has no such kind."""
     word = name.replace("_", "-")
     known = word not in _NO_KINDS and word in program.commands()
     verbs = program.commands(word) if known else {}
-    return Kind(word, verbs, ask) if verbs else None
+    return Kind(word, verbs, evaluate) if verbs else None
 
 
 def _words(query: str) -> list[str]:

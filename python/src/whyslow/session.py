@@ -17,7 +17,7 @@ from typing import Any
 import duckdb
 from fsspec import AbstractFileSystem
 
-from . import views
+from . import renamed, views
 from .errors import RecordingError
 from .files import RecordingFile, RecordingFiles
 from .manifest import Manifest
@@ -114,7 +114,7 @@ def connect(
         for name, listed in names.items():
             columns = columns_of(name)
             try:
-                connection.execute(_table(name, columns, listed))
+                connection.execute(_table(name, columns, listed, manifest.format_version))
             except duckdb.Error as error:
                 raise RecordingError(
                     f"table `{name}` in `{files.shown}` is damaged: {error}",
@@ -135,12 +135,31 @@ def set_all(connection: duckdb.DuckDBPyConnection, settings: dict[str, str]) -> 
         connection.execute(statement.replace("{value}", _literal(value)))
 
 
-def _table(name: str, columns: list[str], files: list[str]) -> str:
+def _table(name: str, columns: list[str], files: list[str], version: int) -> str:
+    shown = ", ".join(_column(version, name, column) for column in columns)
     return (
         views.setup("table")
         .replace("{view}", _identifier(name))
-        .replace("{columns}", ", ".join(map(_identifier, columns)))
+        .replace("{columns}", shown)
         .replace("{files}", ", ".join(_literal(_address(file)) for file in files))
+    )
+
+
+def _column(version: int, table: str, column: str) -> str:
+    """A column of files of this format version, with its name and words of today."""
+    in_files = {new: old for old, new in renamed.new_columns(version, table).items()}
+    words = renamed.new_words(version, table, column)
+    if not words and column not in in_files:
+        return _identifier(column)
+    cases = "\n".join(
+        views.setup("word_renamed").replace("{old}", _literal(old)).replace("{new}", _literal(new))
+        for old, new in words.items()
+    )
+    return (
+        views.setup("words_renamed" if words else "column_renamed")
+        .replace("{column_in_files}", _identifier(in_files.get(column, column)))
+        .replace("{words}", cases)
+        .replace("{column}", _identifier(column))
     )
 
 

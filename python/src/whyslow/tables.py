@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from . import renamed
 from .errors import QueryError, RecordingError
 from .files import RecordingFiles
 from .manifest import Manifest, TableInfo
@@ -33,7 +34,7 @@ class TableReader:
             QueryError: the recording has no such table.
             RecordingError: its files are damaged.
         """
-        return self._dataset(name).schema
+        return self._of_today(name, self._dataset(name).schema)
 
     def read(
         self, name: str, columns: Sequence[str] | None = None, window: Window | None = None
@@ -50,7 +51,7 @@ class TableReader:
             RecordingError: its files are damaged.
         """
         dataset = self._dataset(name)
-        schema = dataset.schema
+        schema = self._of_today(name, dataset.schema)
         wanted = schema.names if columns is None else _listed(columns)
         for column in wanted:
             if column not in schema.names:
@@ -61,13 +62,29 @@ class TableReader:
         # Sorting is needed only to merge two sorted sequences.
         keys = _sort_keys(schema) if self._manifest.tables[name].long_files else []
         read = [*wanted, *(key for key in keys if key not in wanted)]
+        version = self._manifest.format_version
+        in_files = {new: old for old, new in renamed.new_columns(version, name).items()}
+        columns_read = (
+            {column: pc.field(in_files.get(column, column)) for column in read}
+            if in_files
+            else read
+        )
         try:
-            table = dataset.to_table(columns=read, filter=rows_condition)
+            table = dataset.to_table(columns=columns_read, filter=rows_condition)
         except (pa.ArrowException, OSError) as error:
             raise self._damaged(name, str(error)) from error
         if keys:
             table = table.sort_by([(key, "ascending") for key in keys])
-        return table.select(wanted)
+        table = table.select(wanted)
+        for place, column in enumerate(wanted):
+            words = renamed.new_words(version, name, column)
+            if words:
+                texts = renamed.replace_words(table.column(place), words)
+                table = table.set_column(place, table.field(place), texts)
+        return table
+
+    def _of_today(self, name: str, schema: pa.Schema) -> pa.Schema:
+        return renamed.schema_of_today(self._manifest.format_version, name, schema)
 
     def _dataset(self, name: str) -> ds.FileSystemDataset:
         info = self._manifest.tables.get(name)

@@ -6,7 +6,7 @@
 -- recording, host, nr   where it was found, text
 -- ts            start of the slow operation, ns since the epoch
 -- dur           its duration, ns
--- told_by, target, operation, victim, mechanism, root   as in `finding`, text
+-- source, target, operation, victim, mechanism, root   as in `finding`, text
 -- culprit_kind, culprit, object_kind, object   as in `finding`, text
 -- grade, confidence, missing, verdict   as in `finding`, text
 -- id            its id in the recording, for explain -w, id
@@ -14,11 +14,11 @@
 -- count         slow operations that it represents, count
 WITH placed AS (
     SELECT
-        f.recording, f.host, f.nr, f.ts, f.dur, f.told_by, f.target, f.operation, f.victim,
+        f.recording, f.host, f.nr, f.ts, f.dur, f.source, f.target, f.operation, f.victim,
         f.mechanism, f.root, f.culprit_kind, f.culprit, f.object_kind, f.object, f.blamed_ns,
         f.count, f.grade, f.confidence, f.missing, f.verdict, f.id,
         ROW_NUMBER() OVER (
-            PARTITION BY f.host, f.ts, f.dur, f.told_by, f.mechanism, f.target, f.operation,
+            PARTITION BY f.host, f.ts, f.dur, f.source, f.mechanism, f.target, f.operation,
                 COALESCE(f.victim, '')
             ORDER BY f.recording, f.nr
         ) AS place
@@ -29,7 +29,7 @@ WITH placed AS (
         AND (a.end_ns IS NULL OR f.ts < a.end_ns)
 )
 SELECT
-    recording, host, nr, ts, dur, told_by, target, operation, victim, mechanism, root,
+    recording, host, nr, ts, dur, source, target, operation, victim, mechanism, root,
     culprit_kind, culprit, object_kind, object, blamed_ns, count, grade, confidence, missing,
     verdict, id
 FROM placed

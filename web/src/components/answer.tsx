@@ -5,14 +5,16 @@ import type { Parameters } from "../api";
 import { clock } from "../app";
 import { type QueryState, useAnswer } from "../query";
 import { shownCell } from "../cells";
+import { rowSpan } from "../explainable";
 import { choose, chosen } from "../selection";
 import { go } from "../state";
-import { sinceBegin, type Span, withMargin } from "../times";
+import { type Span, withMargin } from "../times";
 import type { Answer, AnswerTable, Cell, Row } from "../types";
 import { visible } from "../visible";
 import { Histogram } from "./histogram";
 import { Pending, Problem } from "./problem";
 import { Table } from "./table";
+import { WhyNone } from "./topic_state";
 
 interface Props {
     /** `io`, `block`, … */
@@ -44,10 +46,18 @@ export function AnswerBody({ query, only, draw, rowsShown }: Omit<Props, "what" 
             {tables.map((table) => (
                 <One key={table.name} table={table} draw={draw} rowsShown={rowsShown} />
             ))}
-            {tables.length === 0 && query.answer.caveats.length === 0 && <p class="quiet none">no data in this window</p>}
+            <None answer={query.answer} tables={tables} />
             <Caveats answer={query.answer} />
         </div>
     );
+}
+
+/** Why there are no rows: none happened, or they were not recorded. */
+function None({ answer, tables }: { answer: Answer; tables: readonly AnswerTable[] }) {
+    const { state, reason, record_with: recordWith, caveats } = answer;
+    if (tables.some((table) => table.rows.length > 0)) return null;
+    if (state && state !== "recorded") return <WhyNone state={state} reason={reason ?? null} recordWith={recordWith ?? null} />;
+    return tables.length === 0 && caveats.length === 0 ? <p class="quiet none">no data in this window</p> : null;
 }
 
 function One({ table, draw, rowsShown }: { table: AnswerTable; draw?: Props["draw"]; rowsShown?: number | undefined }) {
@@ -124,11 +134,7 @@ export function Caveats({ answer }: { answer: Answer }) {
 
 /** Time range of a row with start and end. */
 export function spanOf(row: Row): Span | null {
-    const { ts_ns: ts, ts_end_ns: end, dur_ns: dur } = row;
-    if (ts === null || ts === undefined || typeof ts === "object" || typeof ts === "boolean") return null;
-    const begin = sinceBegin(clock.value, ts);
-    if (typeof end === "string" || typeof end === "number") return { begin, end: sinceBegin(clock.value, end) };
-    return typeof dur === "number" ? { begin, end: begin + dur } : { begin, end: clock.value.length };
+    return rowSpan(clock.value, row);
 }
 
 function textOf(cell: Cell | undefined): string | null {

@@ -6,7 +6,7 @@ import { useAnswer } from "../query";
 import { bookmarks, saveBookmarks } from "../bookmarks";
 import { copy } from "../clipboard";
 import { ExplanationView } from "../pages/explain";
-import { filterWords, go, quoted, view } from "../state";
+import { filterTitle, filterWords, go, quoted, view } from "../state";
 import { type Span, spanText, timeOfDay } from "../times";
 import type { Explanation } from "../types";
 import { duration } from "../units";
@@ -46,7 +46,7 @@ export function Box({ box, what, onClose }: Props) {
                 </b>
                 {Object.entries(box.filter).map(([key, value]) => (
                     <span class="badge" key={key}>
-                        {key} {value.length > 40 ? `${value.slice(0, 38)}…` : value}
+                        {filterTitle(key)} {value.length > 40 ? `${value.slice(0, 38)}…` : value}
                     </span>
                 ))}
                 <button type="button" onClick={() => go({ window: box.window })}>

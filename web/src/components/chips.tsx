@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 
-import { FILTER_KEYS, go, setFilter, view } from "../state";
+import { FILTER_KEYS, filterTitle, go, setFilter, view } from "../state";
 import { spanText } from "../times";
 import { duration } from "../units";
 import { visible } from "../visible";
@@ -14,8 +14,8 @@ export function Chips() {
     return (
         <div class="chips" role="group" aria-label="filters">
             {Object.entries(filter).map(([key, value]) => (
-                <button type="button" class="chip" key={key} onClick={() => setFilter(key, null)} aria-label={`remove filter ${key} ${visible(value)}`}>
-                    {key}
+                <button type="button" class="chip" key={key} onClick={() => setFilter(key, null)} aria-label={`remove the filter ${filterTitle(key)}${value === "true" ? "" : ` ${visible(value)}`}`}>
+                    {filterTitle(key)}
                     {value !== "true" && (
                         <>
                             {" "}
@@ -78,7 +78,9 @@ function Editor({ onDone }: { onDone: () => void }) {
         >
             <select aria-label="filter by" value={key} onChange={(event) => setKey(event.currentTarget.value)}>
                 {FILTER_KEYS.map((one) => (
-                    <option key={one}>{one}</option>
+                    <option key={one} value={one}>
+                        {filterTitle(one)}
+                    </option>
                 ))}
             </select>
             {!FLAGS.has(key) && (

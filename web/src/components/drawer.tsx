@@ -1,11 +1,11 @@
-import { useState } from "preact/hooks";
-
 import { clock, kindsOf, recording } from "../app";
 import { useAnswer } from "../query";
 import { exactCell, shownCell } from "../cells";
 import { copy } from "../clipboard";
-import { type Chosen, choose, chosen } from "../selection";
-import { go, quoted } from "../state";
+import { explainCommand, type ExplainRequest } from "../explainable";
+import { ExplanationView } from "../pages/explain";
+import { type Chosen, choose, chosen, DETAIL, explainChosen, requestOfChosen } from "../selection";
+import { go, setOption, view } from "../state";
 import { dumpTime } from "../threads";
 import { clamp, withMargin } from "../times";
 import type { Explanation } from "../types";
@@ -13,7 +13,6 @@ import { title, visible } from "../visible";
 import { AnswerView, spanOf } from "./answer";
 import { ThreadDump } from "./thread_dump";
 import { Pending, Problem } from "./problem";
-import { FindingCard } from "./finding";
 import { Tabs } from "./tabs";
 import { Waterfall } from "./waterfall";
 
@@ -28,33 +27,28 @@ const TABS = [
 /** Details of the selected row. */
 export function Drawer() {
     const one = chosen.value;
-    const [tab, setTab] = useState<string>("item");
     const dumpAt = dumpTime();
     if (!one && dumpAt !== null) return <ThreadDump at={dumpAt} />;
     if (!one) return null;
-    const isOperation = one.id?.startsWith("op:") ?? false;
-    const isRequest = one.id?.startsWith("request:") ?? false;
-    const kinds = kindsOf(recording.value);
-    const tabs = TABS.map((of) => ({
-        ...of,
-        isMissing: of.id === "item" ? false : of.id === "stack" ? !kinds.has("stacks") || !one.id : of.id === "explain" ? !isOperation : of.id === "waterfall" ? !isRequest : !one.id,
-    }));
-    const usable = tabs.find((of) => of.id === tab && !of.isMissing) ?? tabs[0];
-    const active = !one.row && tab === "item" && isOperation ? "explain" : (usable?.id ?? "item");
+    const request = requestOfChosen();
+    const tabs = TABS.map((of) => ({ ...of, isMissing: isMissing(of.id, one, request) }));
+    // Of a row opened by its id the cells are not known.
+    const wanted = view.value.options[DETAIL] ?? (one.row ? "item" : "explain");
+    const active = tabs.find((of) => of.id === wanted && !of.isMissing)?.id ?? "item";
     return (
         <aside class="drawer" aria-label="selection">
             <header>
                 <h2>
                     <bdi>{visible(one.id ?? "row")}</bdi>
                 </h2>
-                <Actions one={one} />
+                <Actions one={one} request={request} isExplained={active === "explain"} />
                 <button type="button" aria-label="close" onClick={() => choose(null)}>
                     ×
                 </button>
             </header>
-            <Tabs label="selection" tabs={tabs} active={active} onChoose={setTab}>
+            <Tabs label="selection" tabs={tabs} active={active} onChoose={(tab) => setOption(DETAIL, tab)}>
                 {active === "item" && <Item one={one} />}
-                {active === "explain" && one.id && <Explained id={one.id} />}
+                {active === "explain" && request && <Explained request={request} />}
                 {active === "waterfall" && one.id && <Waterfall parameters={{ w: one.id }} />}
                 {active === "overlaps" && one.id && (
                     <AnswerView what="io" verb="top" parameters={{ overlaps: one.id, limit: 12 }} rowsShown={8} />
@@ -65,17 +59,43 @@ export function Drawer() {
     );
 }
 
+function isMissing(tab: (typeof TABS)[number]["id"], one: Chosen, request: ExplainRequest | null): boolean {
+    switch (tab) {
+        case "item":
+            return false;
+        case "explain":
+            return request === null;
+        case "waterfall":
+            return !(one.id?.startsWith("request:") ?? false);
+        case "overlaps":
+            return !one.id;
+        case "stack":
+            return !kindsOf(recording.value).has("stacks") || !one.id;
+    }
+}
+
 function stackParameters(one: Chosen): Record<string, string> {
     const tid = one.row?.["tid"];
     return { w: one.id ?? "", ...(typeof tid === "number" ? { tid: String(tid) } : {}) };
 }
 
-function Actions({ one }: { one: Chosen }) {
+interface ActionsProps {
+    readonly one: Chosen;
+    readonly request: ExplainRequest | null;
+    readonly isExplained: boolean;
+}
+
+function Actions({ one, request, isExplained }: ActionsProps) {
     const window = one.row ? spanOf(one.row) : null;
     const tid = one.row?.["tid"];
-    const command = `whyslow explain ${quoted(recording.value?.name ?? "@last")} -w ${one.id ?? ""}`;
+    const command = request && explainCommand(recording.value?.name ?? "@last", request);
     return (
         <p class="actions">
+            {request && !isExplained && (
+                <button type="button" class="primary" title="e" onClick={explainChosen}>
+                    Explain
+                </button>
+            )}
             {window && (
                 <button type="button" onClick={() => go({ window: clamp(withMargin(window), clock.value.length) })}>
                     zoom to it
@@ -95,8 +115,8 @@ function Actions({ one }: { one: Chosen }) {
                     show on the timeline
                 </button>
             )}
-            {one.id?.startsWith("op:") && (
-                <button type="button" onClick={() => void copy(command, "command")}>
+            {command && (
+                <button type="button" title={title(command)} onClick={() => void copy(command, "command")}>
                     copy command
                 </button>
             )}
@@ -123,10 +143,9 @@ function Item({ one }: { one: Chosen }) {
     );
 }
 
-function Explained({ id }: { id: string }) {
-    const query = useAnswer<Explanation>("explain", { w: id });
+function Explained({ request }: { request: ExplainRequest }) {
+    const query = useAnswer<Explanation>("explain", request);
     if (query.failure) return <Problem failure={query.failure} />;
-    const finding = query.answer?.findings[0];
     if (!query.answer || query.isPending) return <Pending what="Searching for the cause…" />;
-    return finding ? <FindingCard finding={finding} number={1} isOpen /> : <p class="quiet">no explanation found</p>;
+    return <ExplanationView explanation={query.answer} isStale={false} none="Nothing explains this row." />;
 }

@@ -3,59 +3,39 @@ import { useId, useState } from "preact/hooks";
 import { clock } from "../app";
 import { useAnswer } from "../query";
 import { copy } from "../clipboard";
-import { actorName, openEvidence, placeOf } from "../evidence";
+import { actorName, openEvidence } from "../evidence";
 import { go } from "../state";
 import { clamp, span, timeOfDay, withMargin } from "../times";
 import type { Part, Finding } from "../types";
 import { duration, plural, ratio } from "../units";
 import { title, visible } from "../visible";
+import { CommandLine } from "./command_line";
 import { HostBadge } from "./host";
+import { AdviceList, Sentences, TimelineDrawing, Why } from "./finding_page";
 import { Ladder } from "./ladder";
 
-const CONFIDENCE: Readonly<Record<Finding["confidence"], string>> = {
-    high: "confidence high",
-    medium: "confidence medium",
-    low: "confidence low",
-};
-
-/** A observation: a slow operation, where its time went, and the culprit. */
+/** A finding: why an operation was slow, the culprit, and what to do. Its evidence is folded. */
 export function FindingCard({ finding, number, isOpen }: { readonly finding: Finding; readonly number: number; readonly isOpen: boolean }) {
     const [open, setOpen] = useState(isOpen);
     const body = useId();
-    const { target, group } = finding;
+    const { target } = finding;
     const window = span(clock.value, target.begin_ns, target.end_ns);
     const show = () =>
         go({
             page: "threads",
             window: clamp(withMargin(window), clock.value.length),
-            selected: target.id,
+            selected: null,
             filter: {},
             options: target.actor.tid === null ? {} : { at: String(target.actor.tid) },
         });
     return (
-        <article class="card finding" aria-label={`observation ${number}`}>
+        <article class="card finding" aria-label={`finding ${number}`}>
             <header>
                 <button type="button" class="number" aria-expanded={open} aria-controls={body} onClick={() => setOpen(!open)}>
                     <span aria-hidden="true">{open ? "▾" : "▸"}</span> {number}
                 </button>
-                <Verdict finding={finding} />
+                <Why finding={finding} />
             </header>
-            <p class="badges">
-                <span class={`badge confidence-${finding.confidence}`}>{CONFIDENCE[finding.confidence]}</span>
-                <span class="badge" title={`grades: A observed, B most likely, C overlapped in time, D a guess`}>
-                    grade {finding.culprit === null ? "–" : (finding.parts[finding.culprit]?.grade ?? "–")}
-                </span>
-                {group && group.count > 1 && (
-                    <span class="badge">
-                        {plural(group.count, "similar call")}, {duration(group.dur_ns_total)} in total
-                    </span>
-                )}
-                <span class="quiet">
-                    {timeOfDay(clock.value, window.begin)} · {duration(window.end - window.begin)}
-                    {finding.unexplained_ns > 0 && ` · unexplained ${duration(finding.unexplained_ns)}`}
-                </span>
-            </p>
-            <Shares parts={finding.parts} />
             <div id={body} hidden={!open}>
                 {open && <Body finding={finding} onShow={show} />}
             </div>
@@ -63,31 +43,12 @@ export function FindingCard({ finding, number, isOpen }: { readonly finding: Fin
     );
 }
 
-/** The verdict, with the culprit as a link. */
-function Verdict({ finding }: { finding: Finding }) {
-    const part = finding.culprit === null ? null : finding.parts[finding.culprit];
-    // Actors on another host are not in this recording: no link.
-    const isHere = part && part.culprit.kind !== "own" && part.culprit.host === undefined;
-    const name = isHere ? actorName(part.culprit) : null;
-    const at = name === null ? -1 : finding.verdict.lastIndexOf(name);
-    if (!part || name === null || at < 0) return <p class="verdict">{visible(finding.verdict)}</p>;
-    const window = span(clock.value, finding.target.begin_ns, finding.target.end_ns);
-    const show = () => go(placeOf(part.culprit, clamp(withMargin(window), clock.value.length)));
-    return (
-        <p class="verdict">
-            {visible(finding.verdict.slice(0, at))}
-            <button type="button" class="link strong culprit" onClick={show}>
-                {visible(name)}
-            </button>
-            {visible(finding.verdict.slice(at + name.length))}
-        </p>
-    );
-}
-
 function Body({ finding, onShow }: { finding: Finding; onShow: () => void }) {
     return (
         <>
-            <Ladder finding={finding} />
+            <Sentences finding={finding} />
+            <TimelineDrawing finding={finding} />
+            <AdviceList advice={finding.advice} />
             <p class="actions">
                 <button type="button" class="primary" onClick={onShow}>
                     show on the timeline
@@ -98,9 +59,37 @@ function Body({ finding, onShow }: { finding: Finding; onShow: () => void }) {
                     </button>
                 )}
             </p>
-            <Parts finding={finding} />
-            <More finding={finding} />
+            <details class="details">
+                <summary>Evidence and details</summary>
+                <p class="verdict">{visible(finding.verdict)}</p>
+                <Badges finding={finding} />
+                <Shares parts={finding.parts} />
+                <Ladder finding={finding} />
+                <Parts finding={finding} />
+                <More finding={finding} />
+            </details>
         </>
+    );
+}
+
+function Badges({ finding }: { finding: Finding }) {
+    const { target, group, culprit } = finding;
+    const window = span(clock.value, target.begin_ns, target.end_ns);
+    return (
+        <p class="badges">
+            <span class="badge" title={`grades: A observed, B most likely, C overlapped in time, D a guess`}>
+                grade {culprit === null ? "–" : (finding.parts[culprit]?.grade ?? "–")}
+            </span>
+            {group && group.count > 1 && (
+                <span class="badge">
+                    {plural(group.count, "similar call")}, {duration(group.dur_ns_total)} in total
+                </span>
+            )}
+            <span class="quiet">
+                {timeOfDay(clock.value, window.begin)} · {duration(window.end - window.begin)}
+                {finding.unexplained_ns > 0 && ` · unexplained ${duration(finding.unexplained_ns)}`}
+            </span>
+        </p>
     );
 }
 
@@ -187,7 +176,7 @@ function because(part: Part): string {
     return `${name}${thing}${call}${path}`;
 }
 
-interface Why {
+interface MechanismInfo {
     readonly id: string;
     readonly what: string;
     readonly recognised: string;
@@ -198,7 +187,7 @@ interface Why {
 /** The name of a mechanism; a click shows its description. */
 function Mechanism({ id }: { id: string }) {
     const [isOpen, setOpen] = useState(false);
-    const query = useAnswer<Why>("why", isOpen ? { mechanism: id } : null);
+    const query = useAnswer<MechanismInfo>("why", isOpen ? { mechanism: id } : null);
     return (
         <span class="mechanism">
             <button type="button" class="link" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
@@ -225,9 +214,25 @@ function More({ finding }: { finding: Finding }) {
                 items={also.map((one) => `${one.what} by ${actorName(one.actor)}: ${plural(one.count, "call")}, longest ${duration(one.dur_ns)}`)}
             />
             <List name="Also busy at that time" items={neighbours.map((one) => `${actorName(one.actor)}: ${one.what}`)} />
-            <List name="Not recorded" items={missing.map((one) => `${one.events} (${one.decides}): ${one.record_with}`)} />
+            <NotRecorded missing={missing} />
             <List name="Caveats" items={caveats} />
         </div>
+    );
+}
+
+function NotRecorded({ missing }: { missing: Finding["missing"] }) {
+    if (missing.length === 0) return null;
+    return (
+        <section>
+            <h3>Not recorded</h3>
+            <ul>
+                {missing.map((one) => (
+                    <li key={one.events}>
+                        {visible(`${one.events} (${one.decides})`)} <CommandLine command={one.record_with} />
+                    </li>
+                ))}
+            </ul>
+        </section>
     );
 }
 

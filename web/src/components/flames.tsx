@@ -10,6 +10,7 @@ import { spanText } from "../times";
 import { ratio } from "../units";
 import { visible } from "../visible";
 import { Pending, Problem } from "./problem";
+import { WhyNone } from "./topic_state";
 
 type Weight = "time" | "offcpu" | "samples";
 
@@ -64,7 +65,7 @@ export function Flames({ parameters }: { readonly parameters: Parameters }) {
             {query.failure && <Problem failure={query.failure} />}
             {!query.answer && !query.failure && <Pending what="Aggregating stacks…" />}
             {query.answer && query.answer.total > 0 && <FlameGraph data={query.answer} theme={theme.version.value} />}
-            {isEmpty && <p class="quiet none">no stacks in this window (record them with whyslow record --stacks 1ms)</p>}
+            {isEmpty && <WhyNone state="unknown" reason="No stacks in this window." recordWith="--stacks 1ms" />}
         </div>
     );
 }

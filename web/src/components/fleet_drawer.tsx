@@ -85,7 +85,7 @@ function Item({ one }: { one: FleetChosen }) {
 /** Commands, in the order in which to run them. */
 function Ways({ lead }: { lead: Lead }) {
     const commands = commandsOf(lead, fleet.value?.lake ?? "");
-    const labels = ["find the recording", "fetch it, if it was pushed with --whole", "explain why it was slow"];
+    const labels = ["find the recording", "fetch it, if the lake has the whole recording", "explain why it was slow"];
     return (
         <ol class="ways" aria-label="commands to find the cause">
             {commands.map((command, at) => (

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 
-import { announced, api, clock, fleet, hasLake, kindsOf, recording, recordings, shown } from "../app";
+import { announced, api, clock, fleet, hasLake, recording, recordings, shown } from "../app";
 import { commandOf } from "../commands";
 import { copy } from "../clipboard";
 import { savePicture } from "../picture";
@@ -8,7 +8,8 @@ import { go, view } from "../state";
 import { PAGE_LIST, type PageInfo, pageInfo } from "../tabs";
 import { theme } from "../theme";
 import { dateOf, timeOfDay } from "../times";
-import { duration, grouped } from "../units";
+import { isRecorded, pageState, stateTitle } from "../topic_states";
+import { compact, duration, grouped, plural } from "../units";
 import { visible } from "../visible";
 import { Chips } from "./chips";
 import { Drawer } from "./drawer";
@@ -67,19 +68,22 @@ function isOffered(page: PageInfo): boolean {
     return page.id !== "sql" || !api.value?.isReport;
 }
 
+/** A page without recorded events is greyed out, but can be opened: it shows how to record them. */
 function PageLink({ page }: { page: PageInfo }) {
-    const kinds = kindsOf(recording.value);
-    const isMissing = page.kinds.length > 0 && !page.kinds.some((kind) => kinds.has(kind));
+    const { state, count } = pageState(page.kinds, recording.value);
     const isHere = view.value.page === page.id;
+    const hint = state === "recorded" ? (count === null ? "" : `${plural(count, "event")} · `) : `${stateTitle(state)} · `;
     return (
         <button
             type="button"
+            class={isRecorded(state) ? undefined : "missing"}
             aria-current={isHere ? "page" : undefined}
-            disabled={isMissing && !isHere}
-            title={isMissing ? "not recorded" : `g ${page.key}`}
+            title={`${hint}g ${page.key}`}
             onClick={() => go({ page: page.id })}
         >
             {page.title}
+            {count !== null && <span class="count">{compact(count)}</span>}
+            {!isRecorded(state) && <span class="unseen"> ({stateTitle(state)})</span>}
         </button>
     );
 }

@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 
 interface Props {
     readonly label: string;
-    readonly tabs: readonly { readonly id: string; readonly title: string; readonly isMissing?: boolean }[];
+    readonly tabs: readonly { readonly id: string; readonly title: string; readonly isMissing?: boolean; readonly hint?: string }[];
     readonly active: string;
     readonly onChoose: (id: string) => void;
     readonly children: ComponentChildren;
@@ -39,6 +39,7 @@ export function Tabs({ label, tabs, active, onChoose, children }: Props) {
                         aria-controls={`${id}-panel`}
                         tabIndex={tab.id === active ? 0 : -1}
                         disabled={tab.isMissing}
+                        title={tab.hint}
                         onClick={() => onChoose(tab.id)}
                     >
                         {tab.title}

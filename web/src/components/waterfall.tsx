@@ -14,7 +14,7 @@ export function Waterfall({ parameters }: { readonly parameters: Parameters }) {
 /** The column with one letter per time step, and the columns that name a line. */
 const LINES: ReadonlyMap<string, { readonly letters: string; readonly names: readonly string[] }> = new Map([
     ["phases", { letters: "bar", names: ["phase", "dur_ns"] }],
-    ["threads", { letters: "states", names: ["comm", "tid", "got_by", "dur_ns"] }],
+    ["threads", { letters: "states", names: ["comm", "tid", "received_by", "dur_ns"] }],
 ]);
 
 const STATES: Readonly<Record<string, readonly [string, string]>> = {

@@ -3,12 +3,14 @@ import { useEffect, useState } from "preact/hooks";
 import { clock, recording, recordings } from "../app";
 import { type QueryState, useAnswer } from "../query";
 import { Pending, Problem } from "../components/problem";
+import { CommandLine } from "../components/command_line";
 import { FindingCard } from "../components/finding";
 import { actorName } from "../evidence";
 import { explanation } from "../marks";
 import { common, go, setOption, view } from "../state";
+import { joinedOptions, recordCommand } from "../topic_states";
 import { clamp, span, withMargin } from "../times";
-import type { Explanation, Observation, RecordingInfo } from "../types";
+import type { Explanation, Observation, RecordingInfo, Resource } from "../types";
 import { ratio } from "../units";
 import { visible } from "../visible";
 
@@ -41,7 +43,7 @@ function others(): readonly RecordingInfo[] {
     return all.filter((one) => one.id !== recording.value?.id);
 }
 
-/** Ids of the recordings of other hosts that observations may continue in. */
+/** Ids of the recordings of other hosts that findings may continue in. */
 function hostsChosen(): readonly string[] {
     const words = (view.value.options["across"] ?? "").split(",");
     return others().flatMap((one) => (words.includes(one.id) ? [one.id] : []));
@@ -79,12 +81,19 @@ export function explainParameters(from: Readonly<Record<string, string>>): Recor
     return Object.fromEntries(Object.entries(from).filter(([key]) => known.includes(key)));
 }
 
-export function ExplanationView({ explanation: shown, isStale }: { readonly explanation: Explanation; readonly isStale: boolean }) {
+interface ViewProps {
+    readonly explanation: Explanation;
+    readonly isStale: boolean;
+    /** Shown if nothing was found, instead of the text for a whole recording. */
+    readonly none?: string;
+}
+
+export function ExplanationView({ explanation: shown, isStale, none }: ViewProps) {
     const { findings, observations, patterns, caveats, tracer_share: share } = shown;
     const isQuiet = findings.length + observations.length + patterns.length === 0;
     return (
         <div class={isStale ? "explanation stale" : "explanation"}>
-            {isQuiet && <NothingFound />}
+            {isQuiet && (none === undefined ? <NothingFound /> : <p class="quiet none">{none}</p>)}
             {findings.map((finding, at) => (
                 <FindingCard key={`${finding.target.id}-${at}`} finding={finding} number={at + 1} isOpen={at === 0} />
             ))}
@@ -103,13 +112,42 @@ export function ExplanationView({ explanation: shown, isStale }: { readonly expl
                     </ul>
                 </article>
             ))}
+            <Resources of={shown.fine} />
             <ul class="caveats">
                 {caveats.map((caveat) => (
                     <li key={caveat}>{visible(caveat)}</li>
                 ))}
-                {share !== null && share >= 0.01 && <li>the recorder used {ratio(share)} of the CPU time</li>}
+                {share !== null && share >= 0.01 && <li>the recorder used {ratio(share)} of a CPU</li>}
             </ul>
         </div>
+    );
+}
+
+/** What was judged independent of the findings: first what was high. */
+function Resources({ of }: { readonly of: readonly Resource[] }) {
+    const texts = (states: readonly Resource["state"][]) => of.filter((one) => states.includes(one.state)).map((one) => visible(one.summary)).join(", ");
+    const [high, fine, missing] = [texts(["high"]), texts(["fine", "none_happened"]), texts(["not_recorded"])];
+    const options = of.flatMap((one) => (one.state === "not_recorded" ? (one.record_with ?? []) : []));
+    const command = recordCommand(joinedOptions(options));
+    if (of.length === 0) return null;
+    return (
+        <ul class="resources" aria-label="resources">
+            {high && (
+                <li class="high">
+                    <b>high:</b> {high}
+                </li>
+            )}
+            {fine && (
+                <li>
+                    <b>fine:</b> {fine}
+                </li>
+            )}
+            {missing && (
+                <li class="quiet">
+                    <b>not judged:</b> {missing} {command !== null && <CommandLine command={command} />}
+                </li>
+            )}
+        </ul>
     );
 }
 

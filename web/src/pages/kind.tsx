@@ -1,5 +1,5 @@
 import type { Parameters } from "../api";
-import { kindsOf, recording } from "../app";
+import { recording } from "../app";
 import { useAnswer } from "../query";
 import { AnswerView } from "../components/answer";
 import { Flames } from "../components/flames";
@@ -7,22 +7,26 @@ import { HeatMaps } from "../components/heats";
 import { LaneChart } from "../components/lanes";
 import { Pending } from "../components/problem";
 import { ThreadLanes } from "../components/threads";
-import { Waterfall } from "../components/waterfall";
 import { Tabs } from "../components/tabs";
+import { WhyNone } from "../components/topic_state";
+import { Waterfall } from "../components/waterfall";
 import { common, setOption, view } from "../state";
 import { pageInfo, type PageInfo, type Tab, tabOf } from "../tabs";
 import { chosenThreads } from "../threads";
+import { isRecorded, kindState, pageState, recordCommand, stateTitle } from "../topic_states";
 import type { Answer } from "../types";
 
 /** A page about one kind: lanes over time, and its queries as tabs. */
 export function KindPage({ page }: { readonly page: PageInfo }) {
     const tab = tabOf(view.value);
-    const kinds = kindsOf(recording.value);
-    const tabs = page.tabs.map((one) => ({ ...one, isMissing: !kinds.has(one.what) }));
+    const tabs = page.tabs.map((one) => ({ ...one, ...tabState(one) }));
+    const { state, reason, recordWith } = pageState(page.kinds, recording.value);
     if (!tab) return null;
+    if (!isRecorded(state)) return <WhyNone state={state} reason={reason} recordWith={recordWith} />;
     const parameters = { ...tab.parameters, ...comparedWith(page, tab.id), ...common.value, ...threadFilter(page) };
     return (
         <>
+            {state === "none_happened" && <WhyNone state={state} reason={reason} recordWith={null} />}
             {page.id === "threads" && <ThreadLanes />}
             {page.track && page.id !== "threads" && <LaneChart key={page.track} track={page.track} />}
             <Tabs label={page.title} tabs={tabs} active={tab.id} onChoose={(id) => setOption("tab", id)}>
@@ -30,6 +34,14 @@ export function KindPage({ page }: { readonly page: PageInfo }) {
             </Tabs>
         </>
     );
+}
+
+/** Tabs whose events were not recorded are disabled; the title has the reason. */
+function tabState(tab: Tab): { readonly isMissing: boolean; readonly hint?: string } {
+    const kind = kindState(tab.what, recording.value);
+    if (!kind || isRecorded(kind.state)) return { isMissing: false };
+    const command = recordCommand(kind.record_with) ?? kind.record_with;
+    return { isMissing: true, hint: [kind.reason ?? stateTitle(kind.state), command].filter(Boolean).join(": ") };
 }
 
 function Content({ tab, parameters }: { tab: Tab; parameters: Parameters }) {

@@ -68,7 +68,7 @@ for (const [scheme, tabs] of [
     });
 }
 
-test("the map is reached by keys, tells of cells, and Enter leads to the slowest operations of one", { skip }, async () => {
+test("the map is reached by keys, describes cells, and Enter leads to the slowest operations of one", { skip }, async () => {
     const { page, wrong, context } = await open(of, server);
     await settled(page);
     await page.keyboard.press("g");
@@ -153,7 +153,7 @@ test("from a row to the commands that explain it, and to the recording that is o
     await context.close();
 });
 
-test("a host whose recording is not open has commands, and no link", { skip }, async () => {
+test("a host without an open recording has commands, and no link", { skip }, async () => {
     const { page, context } = await open(of, server, "?page=fleet&tab=slowest&hosts=web-2");
     await settled(page);
     await page.locator("main tbody tr[role=row]").first().click();
@@ -164,7 +164,7 @@ test("a host whose recording is not open has commands, and no link", { skip }, a
     await context.close();
 });
 
-test("what is typed is asked, is in the address, and goes with the command", { skip }, async () => {
+test("typed parameters are sent, are in the address, and in the command", { skip }, async () => {
     const { page, wrong, context } = await open(of, server, "?page=fleet&tab=percentiles", { permissions: ["clipboard-read", "clipboard-write"] });
     await settled(page);
     await page.getByLabel("label", { exact: true }).fill("rack");
@@ -195,7 +195,7 @@ test("hosts with enough peers are compared", { skip }, async () => {
     await context.close();
 });
 
-test("a wrong window is told with what would be right", { skip }, async () => {
+test("an invalid window is reported with a valid one", { skip }, async () => {
     const { page, context } = await open(of, server, "?page=fleet&tab=hosts&when=yesterday..");
     await page.locator("main .problem").waitFor();
     assert.match(await page.locator("main .problem").innerText(), /`yesterday` is not a time/);
@@ -277,7 +277,7 @@ test("the command of the map and a picture of it have the cells that are shown",
     await context.close();
 });
 
-test("a lake without recordings is told with how to fill it", { skip }, async () => {
+test("an empty lake is reported with the command that fills it", { skip }, async () => {
     const empty = await serve("--lake", join(folder, "empty"), fixture("web-incident/trace.tar.zst"));
     const { page, context } = await open(of, empty, "?page=fleet");
     await page.locator("main .problem").waitFor();

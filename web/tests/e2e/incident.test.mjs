@@ -22,9 +22,14 @@ test("the finding names the culprit, and one click shows its thread", { skip }, 
     const { page, wrong, context } = await open(of, server);
     await settled(page);
     const finding = page.locator(".finding").first();
-    const verdict = await finding.locator(".verdict").innerText();
-    assert.match(verdict, /openat\(\/var\/lib\/php\/sessions\/.*apache2\[243\] took 158 ms/);
-    assert.match(verdict, /sync\[339\]/);
+    assert.match(await finding.locator(".why").innerText(), /sync \(pid 339\)/);
+    assert.match(await finding.locator(".sentences").first().innerText(), /WHO\s+.*apache2 \(pid 243\).*openat\(\).*158 ms[^]*SURE/);
+    // The evidence is folded.
+    const verdict = finding.locator(".details .verdict");
+    assert.equal(await verdict.isVisible(), false);
+    await finding.getByText("Evidence and details").click();
+    assert.match(await verdict.innerText(), /openat\(\/var\/lib\/php\/sessions\/.*apache2\[243\] took 158 ms/);
+    assert.match(await verdict.innerText(), /sync\[339\]/);
     await finding.locator("button.culprit").click();
     await settled(page);
     assert.match(page.url(), /page=threads/);
@@ -37,14 +42,35 @@ test("the finding names the culprit, and one click shows its thread", { skip }, 
 test("evidence is one click away, with its window", { skip }, async () => {
     const { page, wrong, context } = await open(of, server);
     await settled(page);
-    await page.locator(".finding .evidence").first().click();
+    const finding = page.locator(".finding").first();
+    // The culprit's call, from the drawing.
+    await finding.locator(".timeline .role-culprit .evidence").click();
     await settled(page);
-    assert.match(page.url(), /page=block/);
-    assert.match(page.url(), /sel=block/);
+    assert.match(page.url(), /page=io/);
+    assert.match(page.url(), /sel=op/);
     assert.match(page.url(), /w=/);
     await page.goBack();
     await settled(page);
-    assert.equal(await page.locator(".finding").count() > 0, true);
+    assert.equal(await page.locator(".drawer").count(), 0, "Back closes the selection");
+    await finding.getByText("Evidence and details").click();
+    await finding.locator(".ladder .evidence").filter({ hasText: "block:" }).first().click();
+    await settled(page);
+    assert.match(page.url(), /page=block/);
+    assert.match(page.url(), /sel=block/);
+    assert.deepEqual(wrong, []);
+    await context.close();
+});
+
+test("the drawing has the culprit first, on one axis", { skip }, async () => {
+    const { page, wrong, context } = await open(of, server);
+    await settled(page);
+    const rows = page.locator(".finding").first().locator(".timeline > ol > li");
+    assert.ok((await rows.count()) >= 2);
+    assert.match(await rows.first().innerText(), /sync/);
+    const boxes = await rows.locator(".timeline-track").evaluateAll((all) => all.map((one) => one.getBoundingClientRect().toJSON()));
+    assert.equal(new Set(boxes.map((box) => Math.round(box.left))).size, 1, "the bars share an axis");
+    const scale = await page.locator(".timeline-scale").first().boundingBox();
+    assert.ok(Math.abs(scale.x - boxes[0].left) <= 1, "the labels belong to that axis");
     assert.deepEqual(wrong, []);
     await context.close();
 });
@@ -56,7 +82,7 @@ test("by keyboard alone: from the home page to the culprit's thread, and its cal
         await page.keyboard.press("Tab");
         if (await page.evaluate(() => document.activeElement?.classList.contains("culprit"))) break;
     }
-    assert.equal(await page.evaluate(() => document.activeElement?.textContent), "sync[339]");
+    assert.equal(await page.evaluate(() => document.activeElement?.textContent), "sync (pid 339)");
     await page.keyboard.press("Enter");
     await settled(page);
     assert.match(await page.locator(".chart-labels .active").innerText(), /sync 339/);
@@ -93,7 +119,7 @@ test("a box on the time line is explained", { skip }, async () => {
     await page.mouse.up();
     await page.getByRole("button", { name: "explain this box" }).click();
     await settled(page);
-    assert.match(await page.locator(".box .verdict").first().innerText(), /sync\[339\]/);
+    assert.match(await page.locator(".box .why").first().innerText(), /sync \(pid 339\)/);
     await picture(page, "box");
     assert.deepEqual(wrong, []);
     await context.close();

@@ -60,7 +60,7 @@ test("a narrow window loses nothing", { skip }, async () => {
     await context.close();
 });
 
-test("the token leaves the address bar, and without it nothing is told", { skip }, async () => {
+test("the token leaves the address bar, and without it nothing is shown", { skip }, async () => {
     const { page, context } = await open(of, server);
     await settled(page);
     assert.ok(!page.url().includes("token"), page.url());

@@ -90,7 +90,7 @@ test("states of the kernel and samples of the profile stand beside each other", 
     await context.close();
 });
 
-test("by keyboard alone: from who waits for the lock to the thread in sendfile", { skip }, async () => {
+test("by keyboard alone: from the thread that waits for the lock to the thread in sendfile", { skip }, async () => {
     const { page, wrong, context } = await open(of, profile, `?page=threads${WINDOW}`);
     await settled(page);
     const reach = async (what) => {
@@ -134,7 +134,7 @@ test("by keyboard alone: from who waits for the lock to the thread in sendfile",
     await context.close();
 });
 
-test("`d` tells the stacks of all threads at the cursor, as the terminal does, and a group shows its threads", { skip }, async () => {
+test("`d` shows the stacks of all threads at the cursor, as the terminal does, and a group shows its threads", { skip }, async () => {
     const { page, wrong, context } = await open(of, profile, `?page=threads&w=%2B11.6s..%2B11.8s`);
     await settled(page);
     await page.locator(".chart-scroll").focus();

@@ -15,12 +15,15 @@ const run = join(import.meta.dirname, "../../../workloads/run.py");
 const PATIENCE_MS = 240_000;
 const CANNOT = 77;
 
-/** Name of each culprit, and the page that shows it. */
+/** The process of a finding, as its sentence names it. */
+const named = ({ comm, pid }) => ({ text: new RegExp(`^${comm} \\((?:.* )?pid ${pid}\\)$`), lane: `${comm} ${pid}` });
+
+/** Name of each culprit, the lane that shows it, and the page. */
 const INCIDENTS = [
-    { name: "sync_storm", culprit: ({ guilty }) => `${guilty.comm}[${guilty.pid}]`, page: "threads" },
-    { name: "temp_files", culprit: ({ service }) => new RegExp(`^${service.comm}\\[${service.pid}/\\d+\\]$`), page: "files" },
-    { name: "cold_sendfile", culprit: ({ guilty }) => `${guilty.comm}[${guilty.pid}]`, page: "threads" },
-    { name: "bad_disk", culprit: ({ guilty }) => guilty, page: "block" },
+    { name: "sync_storm", culprit: ({ guilty }) => named(guilty), page: "threads" },
+    { name: "temp_files", culprit: ({ service }) => ({ text: new RegExp(`^${service.comm}(\\[${service.pid}/\\d+\\]| \\(.*pid ${service.pid}\\))$`) }), page: "files" },
+    { name: "cold_sendfile", culprit: ({ guilty }) => named(guilty), page: "threads" },
+    { name: "bad_disk", culprit: ({ guilty }) => ({ text: new RegExp(`^(Device |device )?${guilty}$`), lane: guilty }), page: "block" },
 ];
 
 const KEYS = [
@@ -96,7 +99,7 @@ test("live: an incident shows up on the page that is open, and time goes on", as
         const before = await header.innerText();
         const { status, output } = await incident("cold_sendfile");
         if (status === CANNOT) return context.skip(skipFor("tools", output));
-        const culprit = page.locator("button.culprit").filter({ hasText: /^downloadd\[/ }).first();
+        const culprit = page.locator("button.culprit").filter({ hasText: /^downloadd \(/ }).first();
         await culprit.waitFor({ timeout: PATIENCE_MS });
         assert.notEqual(await header.innerText(), before);
         await culprit.click();
@@ -144,7 +147,7 @@ const isAt = (page, wanted) => assert.equal(new URL(page.url()).searchParams.get
 async function byClick(server, name, wanted, picturedAs) {
     const { page, wrong, context } = await open(of, server);
     await settled(page);
-    const culprit = page.locator("button.culprit").filter({ hasText: name }).first();
+    const culprit = page.locator("button.culprit").filter({ hasText: name.text }).first();
     await culprit.click();
     await settled(page);
     isAt(page, wanted);
@@ -166,8 +169,7 @@ async function isShown(page, name, wanted) {
         return;
     }
     const active = (await page.locator(".chart-labels .active").innerText()).replace(/\s+/g, " ");
-    const [, comm, id] = /^(.*?)(?:\[(?:\d+\/)?(\d+)\])?$/.exec(name);
-    assert.ok(active.includes(id ? `${comm} ${id}` : comm), `${active} is not ${name}`);
+    assert.ok(active.includes(name.lane), `${active} is not ${name.lane}`);
     if (wanted !== "block") return;
     assert.ok((await page.locator(".maps canvas").count()) >= 6, "the other devices are shown next to it");
 }
@@ -177,7 +179,7 @@ async function byKeyboard(server, name, wanted) {
     const { page, wrong, context } = await open(of, server);
     await settled(page);
     const focused = () => page.evaluate(() => (document.activeElement?.classList.contains("culprit") ? document.activeElement.textContent : ""));
-    const isIt = (text) => (name instanceof RegExp ? name.test(text) : text === name);
+    const isIt = (text) => name.text.test(text);
     let presses = 0;
     for (; presses < 200 && !isIt(await focused()); presses += 1) await page.keyboard.press("Tab");
     assert.ok(isIt(await focused()), `not reached after ${presses} Tab presses`);

@@ -63,7 +63,7 @@ test("stacks that match are kept whole, with their callers; rejected ones go wit
     assert.equal(filtered(tree, named(time, "run"), named(time, "run")).total, 0);
 });
 
-test("what was too thin to be told stays with its caller", () => {
+test("frames too thin to be listed count for their caller", () => {
     const cut: FlameData = { ...time, nodes: time.nodes.map((node, at) => (at === 1 ? ([0, 0, 0, 110] as const) : at === 0 ? ([0, 0, 0, 110] as const) : node)) };
     const tree = treeOf(cut);
     assert.equal(filtered(tree, null, null).total, 110);

@@ -143,7 +143,7 @@ test("tabs are the queries that the server has, and fields those of the query", 
     assert.deepEqual(fieldsOf(query("deviations")).map((field) => field.isFlag), [false, false, false, false, false, false, true]);
 });
 
-test("what the page asks can be asked in a terminal, whatever the names", () => {
+test("queries of the page have a command with the same result, whatever the names", () => {
     const parameters = { query: "deviations", hosts: "web-*", window: "-1h..", all: "true", key: "it's" };
     assert.equal(
         fleetCommand("/mnt/my lake", parameters),

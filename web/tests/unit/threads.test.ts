@@ -34,7 +34,7 @@ test("pools are headings with a strip of their own, and fold", () => {
     assert.equal(rowsOf(lanes, new Set(), 20).rows.filter((row) => row.kind === "group").length, 1, "by default groups are processes");
 });
 
-test("a wait leads to who held the lock, and from there to who was silent with it", () => {
+test("a wait leads to the lock holder, and from there to threads with a simultaneous gap", () => {
     const first = followed([wait], [gap, otherGap], waiter, 50);
     assert.equal(first?.lane, holder);
     assert.match(first?.text ?? "", /waited for Object, held by handler-2 102 \(medium confidence\), which was in write/);
@@ -62,7 +62,7 @@ test("links are arrows from waits, and lines without one between silences", () =
     );
 });
 
-test("patterns name threads, and wrong ones are told", () => {
+test("patterns name threads, and invalid ones are reported", () => {
     assert.equal(patternOf(""), null);
     assert.equal(patternOf("("), "wrong");
     assert.ok((patternOf("HANDLER-[0-9]$") as RegExp).test("handler-1"));

@@ -22,7 +22,7 @@ test("a table waits for tiles, and for those that follow them", async () => {
     assert.deepEqual(order, ["tracks", "tile", "table"]);
 });
 
-test("nobody waits for charts that never come", async () => {
+test("no request waits for charts that never come", async () => {
     const time = clock();
     const scheduler = new RequestScheduler(time.now, time.pause);
     void scheduler.run("tile?level=1", () => new Promise(() => {}));
@@ -31,7 +31,7 @@ test("nobody waits for charts that never come", async () => {
     assert.ok(time.now() - begin < 2000);
 });
 
-test("without charts a table is asked for at once", async () => {
+test("without charts a table is requested at once", async () => {
     const time = clock();
     const scheduler = new RequestScheduler(time.now, time.pause);
     const begin = time.now();

@@ -44,14 +44,19 @@ pub(crate) static COUNTERS: Spec = Spec {
         Field::new("name", "counter", Measure::Text, Cell::Text("name")),
         Field::new("value", "value", Measure::Count, Cell::Int("value")),
         Field::new("unit", "unit", Measure::Text, Cell::Text("unit")),
-        Field::new("subject", "of", Measure::Text, Cell::Text("subject")),
+        Field::new("subject", "subject", Measure::Text, Cell::Text("subject")),
         Field::new(
             "interval_ns",
             "mean over",
             Measure::Duration,
             Cell::Int("interval_ns"),
         ),
-        Field::new("told_by", "source", Measure::Text, Cell::Text("told_by")),
+        Field::new(
+            "reported_by",
+            "reported by",
+            Measure::Text,
+            Cell::Text("reported_by"),
+        ),
         Field::new("comm", "comm", Measure::Text, Cell::Text("comm")),
         Field::new("pid", "pid", Measure::Count, Cell::Int("pid")),
         Field::new(

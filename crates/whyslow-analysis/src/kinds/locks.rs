@@ -18,7 +18,7 @@ pub(crate) static TOPIC: Topic = Topic {
   whyslow locks top web.wsl                     the longest waits
   whyslow locks stacks web.wsl --op rwsem       where threads waited, as a caller tree
   whyslow locks chains kafka.jfr                which thread blocked which, and lock convoys
-  whyslow locks stats kafka.jfr --by object,holder,doing    holders of a program's locks, and what they did",
+  whyslow locks stats kafka.jfr --by object,holder,holder_function    holders of a program's locks, and what they did",
     views: &[
         View::new(Verb::Stats, "Count and duration of waits by kind", &LOCKS),
         View::new(Verb::Usage, "Time waited by process", &LOCKS),
@@ -129,9 +129,14 @@ const FIELDS: &[Field] = &[
         Cell::Int("callsite_id"),
     )
     .priority(8),
-    Field::new("told_by", "source", Measure::Text, Cell::Text("told_by"))
-        .sparse()
-        .priority(9),
+    Field::new(
+        "reported_by",
+        "reported by",
+        Measure::Text,
+        Cell::Text("reported_by"),
+    )
+    .sparse()
+    .priority(9),
     Field::new(
         "holder_tid",
         "holder tid",

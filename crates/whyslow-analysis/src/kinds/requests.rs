@@ -150,7 +150,7 @@ pub(crate) static REQUESTS: Spec = Spec {
     only: &[],
     class: "outcome",
     classes: &[],
-    // Both sides may report a request: they are only added up if the query says so.
+    // Both sides may report a request: they are only added up if the query requests it.
     group: &[Key::Endpoint, Key::Outcome, Key::Role],
     series: &[Key::Role],
     size: None,
@@ -198,7 +198,7 @@ pub(crate) static WORKERS: Spec = Spec {
     name: "request threads",
     rows: "threads",
     table: RequestThreadRow::TABLE,
-    class: "got_by",
+    class: "received_by",
     group: &[],
     series: &[],
     stages: &[],

@@ -138,12 +138,12 @@ enum End {
 }
 
 /// Kind, lock and holder.
-type Held<'w> = (&'w str, &'w str, i64);
+type HolderKey<'w> = (&'w str, &'w str, i64);
 
 struct Finding<'w> {
     waits: &'w [Wait],
     by_thread: FxHashMap<i64, Spans>,
-    by_holder: FxHashMap<Held<'w>, Spans>,
+    by_holder: FxHashMap<HolderKey<'w>, Spans>,
 }
 
 impl<'w> Finding<'w> {

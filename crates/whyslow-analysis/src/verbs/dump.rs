@@ -367,7 +367,7 @@ fn holders(
     let holder = projection.need("holder_utid");
     let [kind, object, comm, confidence] =
         ["kind", "object", "holder_comm", "confidence"].map(|name| projection.need(name));
-    let told_by = projection.need("told_by");
+    let reported_by = projection.need("reported_by");
     // A dump is an instant, so a wait in it may have zero duration.
     let dumped = threads.values().filter_map(|known| known.dumped).max();
     let until = dumped.unwrap_or(at).max(at).saturating_add(1);
@@ -380,14 +380,14 @@ fn holders(
             let holder = holder.ints(batch)?;
             let (kind, object) = (kind.texts(batch)?, object.texts(batch)?);
             let confidence = confidence.texts(batch)?;
-            let told_by = told_by.texts(batch)?;
+            let reported_by = reported_by.texts(batch)?;
             for row in 0..batch.num_rows() as u32 {
                 let Some(known) = utid.get(row).and_then(|utid| threads.get_mut(&utid)) else {
                     continue;
                 };
                 let (ts, ts_end) = (ts.at(row), ts_end.get(row));
                 let is_then = ts <= at && ts_end.is_none_or(|end| at < end);
-                let is_of_dump = told_by.get(row) == Some("dump")
+                let is_of_dump = reported_by.get(row) == Some("dump")
                     && known.dumped.is_some_and(|dumped| {
                         ts <= dumped && ts_end.is_none_or(|end| dumped <= end)
                     });
@@ -416,7 +416,7 @@ fn holders(
 }
 
 /// A row that contains the time.
-struct Held {
+struct RowAtTime {
     utid: i64,
     ts: Ns,
     comm: String,
@@ -432,7 +432,7 @@ fn each(
     context: &Context<'_>,
     (spec, state): (&'static Spec, &'static str),
     at: Ns,
-    take: &mut dyn FnMut(Held),
+    take: &mut dyn FnMut(RowAtTime),
 ) -> Result<(), AnalysisError> {
     // Tables without stacks only add to threads that were selected by their stacks.
     let filter = if spec.table.column("callsite_id").is_some() {
@@ -471,7 +471,7 @@ fn each(
                 let Some(utid) = utid.get(row).filter(|_| ts.at(row) <= at && at < ends) else {
                     continue;
                 };
-                take(Held {
+                take(RowAtTime {
                     utid,
                     ts: ts.at(row),
                     comm: comm.get(row).unwrap_or_default().to_owned(),

@@ -15,7 +15,7 @@ use whyslow_model::sort::IndexSort;
 use whyslow_model::syscall::Op;
 use whyslow_model::{Ns, Window};
 
-use super::fills::{self, FillSum};
+use super::page_cache_fill::{self, FillSum};
 use super::sharers;
 use super::top::row_table;
 use crate::AnalysisError;
@@ -119,7 +119,7 @@ fn columns(keys: &[Key]) -> Vec<AnswerColumn> {
         column("reads", "reads", Measure::Count).priority(2),
         column("read_bytes", "read", Measure::Bytes),
     ]);
-    columns.extend(fills::columns());
+    columns.extend(page_cache_fill::columns());
     columns.extend([
         column("created", "created", Measure::Count).priority(3),
         column("deleted", "deleted", Measure::Count).priority(2),
@@ -278,7 +278,7 @@ fn by_path(context: &Context<'_>, keys: &[Key]) -> Result<Files, AnalysisError> 
     for (group, sum) in pass.run(context.tables, &second)? {
         files.entry(group).or_default().merge(sum);
     }
-    if let Some(fills) = fills::of(context, &keys)? {
+    if let Some(fills) = page_cache_fill::of(context, &keys)? {
         for (group, fills) in fills {
             if fills.has_come() || files.contains_key(&group) {
                 files.entry(group).or_default().fills = Some(fills);
@@ -407,7 +407,7 @@ impl FileSum {
             self.reads.into(),
             self.bytes_read.into(),
         ]);
-        row.extend(fills::cells(self.fills.as_ref()));
+        row.extend(page_cache_fill::cells(self.fills.as_ref()));
         row.extend([
             self.created.into(),
             self.deleted.into(),

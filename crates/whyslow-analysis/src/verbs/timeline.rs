@@ -69,7 +69,7 @@ pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, 
     columns.extend([
         column("running_ns", "running", Measure::Duration).priority(1),
         column("states", "states", Measure::Text),
-        column("told_by", "source", Measure::Text)
+        column("reported_by", "reported by", Measure::Text)
             .priority(2)
             .sparse(true),
     ]);
@@ -81,7 +81,7 @@ pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, 
         }
         row.push(line.total[0].into());
         row.push(line.letters(parts.count()).into());
-        row.push(line.told_by().into());
+        row.push(line.reported_by().into());
         table.rows.push(row);
     }
     let width = AnswerColumn::new("part_ns", "time per letter", Measure::Duration);
@@ -234,7 +234,7 @@ impl Line {
     }
 
     /// Reported unless it is states only.
-    fn told_by(&self) -> Option<&'static str> {
+    fn reported_by(&self) -> Option<&'static str> {
         match self.sources {
             [_, false] => None,
             [false, true] => Some("samples"),

@@ -286,12 +286,15 @@ fn a_question_that_means_nothing_is_refused_with_a_hint() {
 }
 
 #[test]
-fn what_was_not_recorded_cannot_be_told() {
+fn what_was_not_recorded_is_unavailable() {
     let answer = evaluate(&recording(INCIDENT), &Query::new(Kind::Block, Verb::Stats)).unwrap();
     assert!(answer.tables.is_empty());
     assert_eq!(
         answer.caveats,
-        ["disk activity unavailable: no block requests recorded"]
+        [
+            "cannot tell whether block requests were recorded: the recording does not state it \
+             (`whyslow record --what +block` records them)"
+        ]
     );
 }
 

@@ -14,12 +14,12 @@ fn calls() -> String {
     let mut lines = String::new();
     for number in 0..40 {
         let begin = 1000 + number * 10_000;
-        let (length, who) = match number % 4 {
+        let (length, comm) = match number % 4 {
             0 => (5000, "write write backup - 4096 /backup/1"),
             1 if number < 8 => (5, "write write backup - 4096 /backup/1"),
             _ => (5, "read read web - 100 /srv/index"),
         };
-        writeln!(lines, "{begin} {} {who}", begin + length).unwrap();
+        writeln!(lines, "{begin} {} {comm}", begin + length).unwrap();
     }
     lines
 }
@@ -117,8 +117,8 @@ fn counts_are_those_of_statistics_over_the_same_windows() {
         let stats = evaluate(&tables, &stats).unwrap();
         let stats = table(&stats, "stats");
         for row in &differs.rows {
-            let who = &row[place(differs, "value")];
-            let same = |of: &&Vec<Value>| of[place(stats, "comm")] == *who;
+            let comm = &row[place(differs, "value")];
+            let same = |of: &&Vec<Value>| of[place(stats, "comm")] == *comm;
             let count = stats
                 .rows
                 .iter()

@@ -94,7 +94,7 @@ impl Maker<'_> {
             dur: of.dur,
             ts_end: of.ts_end,
             request: of.id,
-            got_by: self.symbols.intern("read"),
+            received_by: self.symbols.intern("read"),
             is_shared,
             utid,
             tid: 1500 + utid,

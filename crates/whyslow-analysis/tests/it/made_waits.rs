@@ -81,7 +81,7 @@ impl Maker<'_> {
             cpu: Some(self.dice.below(3) as i32),
             function: self.sometimes(2, "do_truncate"),
             callsite_id: None,
-            told_by: is_program.then(|| self.symbols.intern("event")),
+            reported_by: is_program.then(|| self.symbols.intern("event")),
             object: is_program.then(|| self.symbols.intern("a.Ledger")),
             holder_utid: owner.utid.filter(|_| is_program),
             holder_tid: owner.tid.filter(|_| is_program),

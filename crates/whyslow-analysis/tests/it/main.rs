@@ -22,5 +22,7 @@ mod oracle_versus;
 mod oracle_waits;
 mod outliers;
 mod property;
+mod recorder;
 mod requests;
 mod shown;
+mod topic_states;

@@ -85,14 +85,14 @@ impl Made {
     }
 
     fn had(&mut self, request: i64, utid: i32, (ts, ts_end): (i64, i64), from: Option<i32>) {
-        let got_by = if from.is_some() { "futex" } else { "read" };
+        let received_by = if from.is_some() { "futex" } else { "read" };
         self.rows.request_thread.push(RequestThreadRow {
             id: self.rows.request_thread.len() as i64,
             ts,
             dur: Some(ts_end - ts),
             ts_end: Some(ts_end),
             request,
-            got_by: self.symbols.intern(got_by),
+            received_by: self.symbols.intern(received_by),
             from_utid: from,
             is_shared: false,
             utid,
@@ -233,7 +233,7 @@ fn one_request_is_a_waterfall_of_phases_threads_and_states() {
         );
         let names = [
             "tid",
-            "got_by",
+            "received_by",
             "from",
             "states",
             "running_ns",
@@ -371,13 +371,13 @@ fn floods_and_bursts_of_errors_name_their_client() {
         "10.0.0.3 | requests | 4000000000 | 1000000000 | 220 | 260\n\
          10.0.0.2 | errors | 6000000000 | 1000000000 | 20 | 20"
     );
-    let says = columns(table(&answer, "bursts"), &["says"]);
+    let description = columns(table(&answer, "bursts"), &["description"]);
     assert!(
-        says.starts_with(
+        description.starts_with(
             "10.0.0.3 sent 85 % of 260 requests, 11.0 times its usual 20.0 per s\n\
              20 of 20 requests of 10.0.0.2 failed"
         ),
-        "{says}"
+        "{description}"
     );
     // There is no burst earlier.
     let query = Query {

@@ -12,5 +12,5 @@ pub use calendar::Calendar;
 pub use duration::{parse_duration, parse_seconds_or_duration};
 pub use moment::Moment;
 pub use size::parse_size;
-pub use window::{OperationRef, WindowText};
+pub use window::{OperationRef, WindowText, parse_length};
 pub use zone::Zone;

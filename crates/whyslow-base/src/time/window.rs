@@ -61,14 +61,30 @@ pub enum WindowText {
     From(Moment, Ns),
     /// `T~200ms`: a window of this length centred on T.
     Around(Moment, Ns),
+    /// `last 5s`: the end of the recording, or all of a shorter one.
+    Last(Ns),
     /// `op:17`: from the start to the end of the operation.
     Operation(OperationRef),
 }
 
+/// A duration that is not zero: a window without a length contains nothing.
+pub fn parse_length(text: &str) -> Result<Ns, String> {
+    match parse_duration(text)? {
+        length if length > 0 => Ok(length),
+        _ => Err(format!("`{text}` is not the length of a window")),
+    }
+}
+
 impl WindowText {
-    /// Parses `A..B`, `A+437ms`, `T~200ms` or `op:ID`.
+    /// Parses `A..B`, `A+437ms`, `T~200ms`, `last 5s` or `op:ID`.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
+        if let Some(length) = text.strip_prefix("last")
+            && length.starts_with([' ', '='])
+        {
+            let length = length.trim_start_matches([' ', '=']);
+            return parse_length(length).map(Self::Last);
+        }
         if let Some(operation) = OperationRef::parse(text) {
             return operation.map(WindowText::Operation);
         }
@@ -142,6 +158,10 @@ impl WindowText {
             WindowText::Around(middle, length) => {
                 let begin = middle.resolve(calendar, None)?.saturating_sub(length / 2);
                 Window::new(begin, begin.saturating_add(*length))
+            }
+            WindowText::Last(length) => {
+                let begin = calendar.end.saturating_sub(*length);
+                Window::new(begin.max(calendar.begin), calendar.end.saturating_add(1))
             }
             WindowText::Operation(operation) => look_up(operation)?,
         };
@@ -220,6 +240,10 @@ mod tests {
         check("+1s+100ms", BEGIN + second, BEGIN + 1_100_000_000);
         check("-5s..-1s", END - 5 * second, END - second);
         check("-5s..", END - 5 * second, END + 1);
+        check("last 5s", END - 5 * second, END + 1);
+        check("last  500ms", END - second / 2, END + 1);
+        // More than there is.
+        check("last 1h", BEGIN, END + 1);
         check("..+2s", BEGIN, BEGIN + 2 * second);
         check("..", BEGIN, END + 1);
         check(
@@ -252,6 +276,9 @@ mod tests {
         check("+3s..+1s", "before it starts");
         check("+3s..+3s", "before it starts");
         check("op:x", "not an id");
+        check("last 5", "no unit");
+        check("last 0s", "not the length of a window");
+        check("last", "`last` is not a time");
         check("op:99", "no such operation");
         check("finding:1", "not supported yet");
         check("yesterday..today", "`yesterday` is not a time");

@@ -12,6 +12,9 @@ Examples:
   whyslow explain web.wsl                      what was slow, why, and the culprit
   whyslow explain web.wsl -w op:17             why system call 17 was slow
   whyslow explain web.wsl --request 17         why request 17 was slow
+  sudo whyslow explain @flight                 save what the flight recorder keeps, and explain it
+  whyslow explain web.wsl --last 5m            only the last five minutes
+  whyslow explain web.wsl -c mysqld            only threads of this name
   whyslow explain web.wsl -w 12:18:50+2s -t 31517
   whyslow explain web.wsl --slow 'open>100ms'  all opens of more than 100 ms
   whyslow explain web.json                     a profile of py-spy, a JVM, …
@@ -22,13 +25,18 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
-    /// Recording or trace [default: @last]
+    /// Recording or trace [default: @last], or @flight for what the flight recorder keeps
+    ///
+    /// @flight makes the running flight recorder (`whyslow record --ring`) save what it keeps, prints
+    /// the name of the new recording, and explains it; @flight:PID selects one of several recorders.
+    /// What made a flight recorder save comes first in the explanation. If the save was requested,
+    /// the slowest request comes first.
     #[arg(value_name = "RECORDING")]
     pub(crate) recording: Option<String>,
     #[command(flatten)]
     pub(crate) window: WindowArgs,
     /// Explain the request with ID
-    #[arg(long, value_name = "ID", conflicts_with_all = ["window", "begin", "end", "pid", "tid", "dev", "slow"])]
+    #[arg(long, value_name = "ID", conflicts_with_all = ["window", "begin", "end", "last", "pid", "tid", "comm", "dev", "slow"])]
     pub(crate) request: Option<i64>,
     /// Explain only threads of process PID
     #[arg(short, long, value_name = "PID", value_delimiter = ',')]
@@ -36,6 +44,15 @@ pub(crate) struct ExplainArgs {
     /// Explain only thread TID; with a window, all its time in it
     #[arg(short, long, value_name = "TID", value_delimiter = ',')]
     pub(crate) tid: Vec<i32>,
+    /// Explain only threads with a name that matches GLOB
+    #[arg(
+        short,
+        long,
+        visible_alias = "procname",
+        value_name = "GLOB",
+        value_delimiter = ','
+    )]
+    pub(crate) comm: Vec<String>,
     /// Compare block device DEV with similar devices
     #[arg(short, long, value_name = "DEV", value_delimiter = ',')]
     pub(crate) dev: Vec<String>,
@@ -101,7 +118,7 @@ pub(crate) struct SlowCalls {
 }
 
 impl SlowCalls {
-    fn parse(text: &str) -> Result<Self, String> {
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
         let mut found = Self {
             calls: Vec::new(),
             min: Ns::MAX,

@@ -24,7 +24,7 @@ read that returns data to the last write before the next such read
 Limits are durations with a unit (200ms); those of psi are percentages: \
 --when 'open>200ms | block>100ms | psi.io>40'. \
 A system call is checked when it returns; one that does not return is checked once it has lasted half of --ring. \
-Conditions apply to recorded topics only: block needs --what block, sched needs --what sched, and so on. Activity \
+Conditions apply to recorded topics only: block needs the topic block, sched needs sched, and so on (--what +TOPIC). Activity \
 of the recorder itself is ignored.
 
 A request counts at the first write that is later than LIMIT after its first read. A request without a response \
@@ -58,8 +58,16 @@ recorded processes. Importing the spool after the recording takes up to 400 MB m
 done later or on another machine. --ring imports in a separate process.
 
 SIGNALS
-SIGUSR1 saves what --ring keeps, at once. SIGINT and SIGTERM stop the recording; a second one terminates the \
-recorder before everything has been written.
+SIGUSR1 saves what --ring keeps, at once. `whyslow explain @flight` does the same, waits for the recording and \
+explains it. SIGINT (Ctrl-C), SIGTERM and SIGHUP (the terminal is closed) stop the \
+recording, which is then written as usual; with --ring, SIGTERM and SIGHUP save what is kept first. A second \
+SIGINT or SIGTERM terminates the recorder before everything has been written; the spool remains. nohup makes it \
+ignore SIGHUP.
+
+EXIT STATUS
+With COMMAND, the exit status is that of COMMAND, or 128 plus the number of the signal that ended it; 127 if it \
+does not exist and 126 if it cannot be executed, in which case nothing is recorded. Otherwise 0 if the recording \
+was written, also after a signal, 1 if not, and 2 if the command line is invalid.
 
 FILES
 NAME.wsl.spool is the spool of an active recording; `whyslow import` reads the spool of a killed recorder. \
@@ -79,7 +87,8 @@ fn conditions(text: &str) -> Result<Conditions, WhenError> {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Flight recorder")]
 pub(crate) struct FlightArgs {
-    /// Keep the last DURATION in memory; save it when a condition of --when holds, or on SIGUSR1
+    /// Keep the last DURATION in memory; save it when a condition of --when holds, on SIGUSR1, or for
+    /// `whyslow explain @flight`
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, conflicts_with_all = ["force", "max_size"])]
     pub(crate) ring: Option<Ns>,
     /// Save when one of CONDITIONS holds: 'open>200ms | block>100ms | psi.io>40' (see CONDITIONS)

@@ -11,11 +11,21 @@ mod export;
 )]
 mod fleet;
 mod flight;
+mod front_page;
+mod help;
+#[cfg(test)]
+mod help_snapshots;
 mod load;
+mod now;
 mod query_args;
 mod query_commands;
 mod record;
 mod stack_weight;
+#[cfg(test)]
+mod tests;
+mod tool_hint;
+mod topics;
+mod usage_error;
 
 pub(crate) use explain::{ExplainArgs, Versus};
 pub(crate) use export::{ExportArgs, ExportCommand, ReportArgs, SnapshotArgs, StackArgs, SvgArgs};
@@ -24,26 +34,33 @@ pub(crate) use fleet::{FleetCommand, FleetQuery, PushArgs};
 pub(crate) use fleet::{
     FleetCompactArgs, FleetExpireArgs, FleetFetchArgs, FleetFindArgs, FleetPushArgs,
 };
+pub(crate) use help::HelpArgs;
 #[cfg(feature = "load")]
 pub(crate) use load::{AmountArgs, ListArg, RequestArgs};
 pub(crate) use load::{LoadArgs, LoadCheckArgs, LoadCommand, LoadDiffArgs};
+pub(crate) use now::NowArgs;
 pub(crate) use query_args::{FilterArgs, GraphArgs, QueryArgs, WindowArgs};
 pub(crate) use query_commands::{QueryCommand, ViewArgs};
-pub(crate) use record::{FormArg, HeldArgs, RecordArgs, Stacks, TopicArg};
+pub(crate) use record::{FormArg, HeldArgs, RecordArgs, Stacks};
 pub(crate) use stack_weight::StackWeight;
+pub(crate) use tool_hint::command_for;
+pub(crate) use topics::{TopicChange, completed as completed_topics, topics};
 
 use std::ffi::OsString;
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use whyslow_base::args::{NamedCommands, OutputArgs, TalkArgs};
+use whyslow_base::failure::Failure;
 use whyslow_base::time::parse_duration;
+use whyslow_base::{normalised, path_parser};
 use whyslow_emulations::AsCommand;
 use whyslow_model::Ns;
 use whyslow_serve::ServeArgs;
 
-/// Find out why something on a Linux machine was slow, and who did it.
+/// Find out why something on a Linux machine was slow, and what caused it.
 #[derive(Debug, Parser)]
 #[command(
     name = "whyslow",
@@ -51,14 +68,7 @@ use whyslow_serve::ServeArgs;
     propagate_version = true,
     arg_required_else_help = true,
     disable_help_subcommand = true,
-    max_term_width = 100,
-    before_help = EXAMPLES,
-    after_help = "A recording is a directory NAME.wsl. Commands that take a recording also accept a trace of \
-                  another tool (imported into a cache) and @last, the most recently used recording. Queries, \
-                  `as`, `info` and `sql` also accept @live: record this machine (needs root) into a private \
-                  temporary directory, print each interval when it ends, and keep nothing. If a running \
-                  recorder already records what is needed, @live follows it instead; @live:new always starts \
-                  a recorder, @live:PID follows the recorder with that PID."
+    max_term_width = 100
 )]
 pub(crate) struct Cli {
     #[command(flatten)]
@@ -69,14 +79,29 @@ pub(crate) struct Cli {
 
 impl Cli {
     /// Parses the command line; prints help or an error and exits if that is the result.
-    pub(crate) fn from_args() -> Self {
-        let args: Vec<OsString> = std::env::args_os().collect();
+    ///
+    /// # Errors
+    ///
+    /// If the words are no valid command. For the name of another tool, the hint is the command that
+    /// shows the same.
+    pub(crate) fn from_args() -> Result<Self, Failure> {
+        let mut args: Vec<OsString> = std::env::args_os().collect();
+        let is_root = rustix::process::geteuid().is_root();
+        let is_on_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+        if is_explained_at_once(args.len(), is_root, is_on_terminal) {
+            args.push("now".into());
+        }
         let command = Self::of(NamedCommands::Among(&args));
         let matches = command.try_get_matches_from(&args);
         let read = |matches| Self::from_arg_matches(&matches);
         let explain = |error: clap::Error| error.format(&mut Self::whole());
         let found = matches.and_then(|matches| read(matches).map_err(explain));
-        found.unwrap_or_else(|error| with_tip(error).exit())
+        found.map_err(
+            |error| match tool_hint::failure_of(&error, &args, is_root) {
+                Some(failure) => failure,
+                None => usage_error::failure(&with_tip(error)),
+            },
+        )
     }
 
     /// Parses the request of another program, given as command-line arguments; prints nothing.
@@ -100,14 +125,26 @@ impl Cli {
         Self::of(NamedCommands::All)
     }
 
+    /// All commands; those that occur among the words have all their options.
+    pub(crate) fn naming(words: &[OsString]) -> clap::Command {
+        Self::of(NamedCommands::Among(words))
+    }
+
     /// All commands, but only the named ones with their options: defining the options of all
     /// commands takes longer than many queries.
     fn of(named: NamedCommands<'_>) -> clap::Command {
-        Self::command().mut_subcommands(|command| match command.get_name() {
+        let command = Self::command().mut_subcommands(|command| match command.get_name() {
             "as" => whyslow_emulations::complete(command, named),
             _ => query_commands::complete(command, named),
-        })
+        });
+        front_page::add(command)
     }
+}
+
+/// Whether the program without arguments records and explains: as root and in a terminal.
+/// Otherwise it prints what to type first.
+fn is_explained_at_once(count: usize, is_root: bool, is_on_terminal: bool) -> bool {
+    count == 1 && is_root && is_on_terminal
 }
 
 /// Explains the order of arguments if a recording is given in place of a command.
@@ -123,20 +160,11 @@ fn with_tip(mut error: clap::Error) -> clap::Error {
     error
 }
 
-const EXAMPLES: &str = "\
-Examples:
-  sudo whyslow record --for 30s          record this machine for 30 s
-  whyslow import trace/ -o web.wsl       import an LTTng kernel trace
-  whyslow explain                        what was slow, why, and the culprit
-  whyslow io usage                       bytes read and written by each process
-  whyslow io stats                       latency of opens, reads, writes and syncs
-  whyslow io top --op open -n 5          the five slowest opens, with file names
-  whyslow io top -w op:17                other operations while operation 17 ran
-  whyslow block hist --dev sda --vs sdb  latency of two disks side by side
-  sudo whyslow io usage @live 1          I/O of this machine, every second";
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Record 10 s of this machine, explain them, and show what is saturated
+    #[command(before_help = now::EXAMPLES)]
+    Now(NowArgs),
     /// Record this machine: system calls, scheduling, block I/O, locks, DNS lookups, …
     #[command(before_help = record::EXAMPLES, after_long_help = flight::MANUAL)]
     Record(Box<RecordArgs>),
@@ -154,7 +182,8 @@ pub(crate) enum Command {
     #[command(before_help = INFO_EXAMPLES)]
     Info(InfoArgs),
     /// Explain what was slow, why, and which thread or process caused it
-    #[command(before_help = explain::EXAMPLES)]
+    // `report`: the word of perf for the same.
+    #[command(before_help = explain::EXAMPLES, alias = "report")]
     Explain(Box<ExplainArgs>),
     /// Send HTTP requests and measure their phases; compare and check recorded requests
     #[command(before_help = load::EXAMPLES)]
@@ -179,11 +208,16 @@ pub(crate) enum Command {
     /// Print a shell completion script
     #[command(before_help = COMPLETIONS_EXAMPLES)]
     Completions(CompletionsArgs),
-    /// Print or write the manual pages
+    /// Print the help of a command, or of the program
+    #[command(before_help = help::EXAMPLES)]
+    Help(HelpArgs),
+    /// Show, print or write the manual pages
     #[command(before_help = MAN_EXAMPLES)]
     Man(ManArgs),
     /// Print the JSON Schema of a machine-readable format
     Schema(SchemaArgs),
+    /// Print the version
+    Version,
 }
 
 const MARK_EXAMPLES: &str = "\
@@ -193,7 +227,8 @@ const IMPORT_EXAMPLES: &str = "\
 Examples:
   whyslow import lttng-traces/auto-20150115-120942 -o web.wsl
   whyslow import trace.tar.zst
-  whyslow import host-a/ host-b/ -o both.wsl     several traces on one clock";
+  whyslow import host-a/ host-b/ -o both.wsl     several traces on one clock
+  whyslow import --formats                       what can be imported";
 const INFO_EXAMPLES: &str = "\
 Examples:
   whyslow info web.wsl
@@ -218,9 +253,9 @@ Examples:
   whyslow completions fish > ~/.config/fish/completions/whyslow.fish";
 const MAN_EXAMPLES: &str = "\
 Examples:
-  whyslow man | man -l -
-  whyslow man io top | man -l -
-  whyslow man --dir ~/.local/share/man/man1";
+  whyslow man                            in the pager, on a terminal
+  whyslow man io top
+  whyslow man --dir ~/.local/share/man/man1     then `man whyslow` works";
 
 #[derive(Debug, Args)]
 pub(crate) struct MarkArgs {
@@ -238,10 +273,16 @@ pub(crate) struct DoctorArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
     /// Traces: directories, files, archives (.tar, .tar.gz, .tar.xz, .tar.zst, .zip)
-    #[arg(required = true, value_name = "TRACE")]
+    ///
+    /// LTTng, perf, trace-cmd, blktrace, strace, bcc, sysstat, JFR, pprof, access logs, spans and
+    /// others, detected by content: see --formats
+    #[arg(required_unless_present = "formats", value_name = "TRACE", value_parser = path_parser())]
     pub(crate) sources: Vec<PathBuf>,
+    /// List the formats that can be imported: what writes them, with an example
+    #[arg(long, exclusive = true)]
+    pub(crate) formats: bool,
     /// Write the recording to NAME.wsl [default: named after the first trace]
-    #[arg(short, long, value_name = "NAME.wsl")]
+    #[arg(short, long, value_name = "NAME.wsl", value_parser = path_parser())]
     pub(crate) output: Option<PathBuf>,
     /// Replace an existing recording
     #[arg(long)]
@@ -275,7 +316,7 @@ fn parse_shift(text: &str) -> Result<(PathBuf, Ns), String> {
     if path.is_empty() || length.is_empty() {
         return Err(wrong());
     }
-    Ok((PathBuf::from(path), sign * parse_duration(length)?))
+    Ok((normalised(Path::new(path)), sign * parse_duration(length)?))
 }
 
 /// `1%`, from 0 to 100.
@@ -386,72 +427,4 @@ pub(crate) enum SchemaKind {
     Progress,
     /// `explain --format json`
     Explanation,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_command_tree_is_consistent() {
-        Cli::whole().debug_assert();
-    }
-
-    /// The help of a command does not depend on which other commands are complete.
-    #[test]
-    fn a_command_that_is_asked_for_is_complete() {
-        let help = |command: &clap::Command, names: &[&str]| {
-            let find = |found: &clap::Command, name| found.find_subcommand(name).cloned();
-            let found = names
-                .iter()
-                .try_fold(command.clone(), |found, name| find(&found, name));
-            let mut found = found.expect("it exists");
-            [found.render_help(), found.render_long_help()].map(|text| text.to_string())
-        };
-        let mut whole = Cli::whole();
-        whole.build();
-        let check = |names: &[&str]| {
-            let args: Vec<OsString> = names.iter().map(OsString::from).collect();
-            let mut named = Cli::of(NamedCommands::Among(&args));
-            named.build();
-            assert_eq!(help(&named, names), help(&whole, names), "{names:?}");
-        };
-        check(&[]);
-        let mut count = 0;
-        for command in whole.get_subcommands() {
-            let name = command.get_name();
-            check(&[name]);
-            for inner in command.get_subcommands() {
-                check(&[name, inner.get_name()]);
-                count += 1;
-            }
-        }
-        assert!(count > 100, "{count}");
-    }
-
-    /// Every command that a topic shows as an example is one that the program accepts.
-    #[test]
-    fn examples_of_topics_are_accepted() {
-        let examples = whyslow_analysis::TOPICS
-            .iter()
-            .flat_map(|topic| topic.examples.lines());
-        let mut refused = Vec::new();
-        let mut count = 0;
-        for line in examples {
-            let line = line.trim_start();
-            let command = line.strip_prefix("sudo ").unwrap_or(line);
-            // Quotes need a shell, and a comment follows two spaces.
-            if !command.starts_with("whyslow ") || command.contains(['\'', '"', '|', '>']) {
-                continue;
-            }
-            let command = command.split("  ").next().unwrap_or(command);
-            let args: Vec<OsString> = command.split_whitespace().map(OsString::from).collect();
-            if let Err(error) = Cli::read(&args) {
-                refused.push(format!("{command}: {error}"));
-            }
-            count += 1;
-        }
-        assert!(count > 50, "{count}");
-        assert!(refused.is_empty(), "{}", refused.join("\n"));
-    }
 }

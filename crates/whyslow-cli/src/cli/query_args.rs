@@ -1,7 +1,9 @@
 use clap::Args;
 use whyslow_analysis::{KeyFilter, Weight};
 use whyslow_base::args::OutputArgs;
-use whyslow_base::time::{Moment, OperationRef, WindowText, parse_duration, parse_size};
+use whyslow_base::time::{
+    Moment, OperationRef, WindowText, parse_duration, parse_length, parse_size,
+};
 use whyslow_model::Ns;
 
 use super::stack_weight::StackWeight;
@@ -31,7 +33,7 @@ pub(crate) struct QueryArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Window")]
 pub(crate) struct WindowArgs {
-    /// Restrict to WINDOW: A..B, A+437ms, T~200ms (centred on T), [A,B], op:ID or request:ID
+    /// Restrict to WINDOW: A..B, A+437ms, T~200ms (centred on T), [A,B], 'last 5s', op:ID, request:ID
     ///
     /// Times: 12:18:50.432, 2015-01-15 12:18:50, RFC 3339, seconds since 1970, +3.2s from the start
     /// of the recording, -5s from its end
@@ -41,9 +43,17 @@ pub(crate) struct WindowArgs {
         visible_alias = "timerange",
         value_parser = WindowText::parse,
         allow_hyphen_values = true,
-        conflicts_with_all = ["begin", "end"],
+        conflicts_with_all = ["begin", "end", "last"],
     )]
     pub(crate) window: Option<WindowText>,
+    /// Restrict to the last DURATION of the recording (90s, 5m)
+    #[arg(
+        long,
+        value_name = "DURATION",
+        value_parser = parse_length,
+        conflicts_with_all = ["begin", "end"],
+    )]
+    pub(crate) last: Option<Ns>,
     /// Start of the window
     #[arg(long, value_name = "TIME", value_parser = Moment::parse, allow_hyphen_values = true)]
     pub(crate) begin: Option<Moment>,
@@ -57,6 +67,9 @@ pub(crate) struct WindowArgs {
 
 impl WindowArgs {
     pub(crate) fn text(&self) -> Option<WindowText> {
+        if let Some(length) = self.last {
+            return Some(WindowText::Last(length));
+        }
         match (&self.window, &self.begin, &self.end) {
             (Some(window), _, _) => Some(window.clone()),
             (None, None, None) => None,

@@ -4,12 +4,14 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use whyslow_base::path_parser;
 use whyslow_base::time::{parse_duration, parse_size};
 use whyslow_model::Ns;
 use whyslow_record::{ProbeSpec, WALL_MIN};
 
 use super::fleet::PushArgs;
 use super::flight::FlightArgs;
+use super::topics::{TopicChange, TopicParser};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -21,6 +23,7 @@ Examples:
   sudo whyslow record --comm 'php-fpm*'       system calls of processes of that name, also later ones
   sudo whyslow record --cgroup system.slice/nginx.service
   sudo whyslow record --light --for 1h        long and blocking system calls, and block I/O
+  sudo whyslow record --what +net,-dns        the default topics and packets, without DNS lookups
   sudo whyslow record --function libssl.so.3:SSL_read --function libssl.so.3:SSL_write
   sudo whyslow record --sample 99 --for 10s   also on-CPU stacks, 99 times a second
   sudo whyslow record --stacks wall:10ms -p 1234 --for 10s
@@ -31,7 +34,7 @@ Examples:
 #[derive(Debug, Args)]
 pub(crate) struct RecordArgs {
     /// Write the recording to NAME.wsl [default: named after the current time]
-    #[arg(short, long, value_name = "NAME.wsl")]
+    #[arg(short, long, value_name = "NAME.wsl", value_parser = path_parser())]
     pub(crate) output: Option<PathBuf>,
     /// Replace an existing recording
     #[arg(long)]
@@ -54,9 +57,18 @@ pub(crate) struct RecordArgs {
     /// With COMMAND, record system calls of all processes, not only of COMMAND
     #[arg(short, long)]
     pub(crate) all: bool,
-    /// Record only TOPICS [default: syscalls,sched,block,locks,dns,mem,fs,tcp]
-    #[arg(long, value_name = "TOPICS", value_delimiter = ',')]
-    pub(crate) what: Vec<TopicArg>,
+    /// Record only TOPICS, or add `+TOPIC` to, or remove `-TOPIC` from, the default ones
+    /// [default: syscalls,sched,block,locks,dns,mem,fs,tcp]
+    ///
+    /// `--what +net,-dns` changes the default topics, `--what syscalls,sched` replaces them.
+    #[arg(
+        long,
+        value_name = "TOPICS",
+        value_delimiter = ',',
+        allow_hyphen_values = true,
+        value_parser = TopicParser,
+    )]
+    pub(crate) what: Vec<TopicChange>,
     /// Record only system calls that last at least DURATION or block
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub(crate) min: Option<Ns>,
@@ -131,7 +143,7 @@ pub(crate) struct RecordArgs {
     pub(crate) push: PushArgs,
     #[command(flatten)]
     pub(crate) flight: FlightArgs,
-    /// Record while COMMAND runs
+    /// Record while COMMAND runs; its exit status becomes that of `record`
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }
@@ -177,41 +189,13 @@ pub(crate) enum FormArg {
     Iterator,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TopicArg {
-    /// System calls
-    Syscalls,
-    /// Context switches, wakeups, migrations, signals
-    Sched,
-    /// Block I/O
-    Block,
-    /// Interrupt handlers
-    Irq,
-    /// Inter-processor interrupts
-    Ipi,
-    /// Contended kernel locks
-    Locks,
-    /// DNS lookups
-    Dns,
-    /// Memory reclaim
-    Mem,
-    /// Writeback, journal commits, throttled writers
-    Fs,
-    /// Workqueue items
-    Work,
-    /// TCP connections: opening thread, duration, how they ended
-    Tcp,
-    /// Packets, retransmits and drops
-    Net,
-    /// Page faults, page-cache fills and removals by file
-    Pages,
-}
-
 /// Stops until the recorder resumes it, then executes the command.
 #[derive(Debug, Args)]
 pub(crate) struct HeldArgs {
     /// Process id of the recorder
     pub(crate) recorder: i32,
+    /// File to create with the error number if the command cannot be executed
+    pub(crate) report: PathBuf,
     #[arg(required = true, last = true)]
     pub(crate) command: Vec<OsString>,
 }

@@ -57,7 +57,7 @@ fn instead(steps: &[Instead]) -> AnswerTable {
     let column = AnswerColumn::new;
     let columns = vec![
         column("command", "command", Measure::Text),
-        column("tells", "shows", Measure::Text).priority(1),
+        column("shows", "shows", Measure::Text).priority(1),
         column("answers", "for queries", Measure::Text),
     ];
     let mut table = AnswerTable::new("instead", "with LTTng instead", columns);

@@ -46,34 +46,38 @@ pub(super) fn run(
     talk: &TalkArgs,
 ) -> Result<(), Failure> {
     let &[pid] = args.filter.pid.as_slice() else {
-        return Err(
-            Failure::usage("--every needs exactly one process").hint("name the JVM with -p PID")
-        );
+        return Err(Failure::usage(
+            "cannot dump threads with --every: it takes exactly one process",
+        )
+        .hint("name the JVM with -p PID"));
     };
     let Some(output) = &args.output.output else {
-        return Err(Failure::usage("--every needs a name for the recording")
-            .hint("name it with -o dumps.wsl"));
+        return Err(
+            Failure::usage("cannot dump threads with --every: the recording has no name")
+                .hint("name it with -o dumps.wsl"),
+        );
     };
     if every < EVERY_MIN {
-        return Err(
-            Failure::usage("the interval is too short: the JVM would mostly be stopped")
-                .hint("use --every 50ms or longer"),
-        );
+        return Err(Failure::usage(
+            "cannot dump threads that often: the JVM would mostly be stopped",
+        )
+        .hint("use --every 50ms or longer"));
     }
     if !args.positional.is_empty() {
-        return Err(
-            Failure::usage("--every dumps a running JVM, not a recording")
-                .hint("remove the recording; -o names the new one"),
-        );
+        return Err(Failure::usage(
+            "cannot dump threads of a recording with --every: it is for a running JVM",
+        )
+        .hint("remove the recording; -o names the new one"));
     }
     if output.exists() {
         let name = shown(&output.display().to_string(), false).into_owned();
-        return Err(Failure::usage(format!("`{name}` exists")).hint("choose another name with -o"));
+        return Err(Failure::usage(format!("cannot write `{name}`: it exists"))
+            .hint("choose another name with -o"));
     }
     check_processes(&[pid])?;
     if !is_jvm(pid) {
         return Err(Failure::usage(format!(
-            "process {pid} is not a JVM: it has not mapped libjvm.so"
+            "cannot use process {pid}: it is not a JVM (libjvm.so is not mapped)"
         ))
         .hint(format!(
             "record its stacks: sudo whyslow record --stacks wall:10ms -p {pid} -o NAME.wsl"
@@ -260,7 +264,7 @@ fn jcmd(pid: i32, words: &[&str], into: &Path) -> Result<(), Failure> {
         match child.try_wait().map_err(failed)? {
             Some(status) if status.success() => return Ok(()),
             Some(status) => {
-                return Err(Failure::new(format!("`jcmd {pid}` failed: {status}"))
+                return Err(Failure::new(format!("cannot run `jcmd {pid}`: {status}"))
                     .hint("run whyslow as the user of the JVM"));
             }
             None if Instant::now() >= deadline => {

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use whyslow_base::args::TalkArgs;
 use whyslow_base::failure::Failure;
 use whyslow_base::time::{Calendar, WindowText, Zone};
-use whyslow_explain::{DESCRIBED_MECHANISMS, Other, OtherHost, Query, Report, explain_across, why};
+use whyslow_explain::{
+    DESCRIBED_MECHANISMS, Other, OtherHost, Query, Report, WallClock, explain_across, mechanism,
+};
 use whyslow_model::mechanism::MECHANISMS;
 use whyslow_model::row::Row;
 use whyslow_model::tables::RequestRow;
@@ -42,8 +44,10 @@ pub(crate) fn report(
         recording: opened.subject().name,
         tids: args.tid.clone(),
         pids: args.pid.clone(),
+        comms: args.comm.clone(),
         limit: args.limit,
         devices: args.dev.clone(),
+        clock: clock(args, calendar.zone.clone()),
         ..Query::default()
     };
     if let Some(slow) = &args.slow {
@@ -93,8 +97,10 @@ impl Baseline {
                 Versus::Window(text) => window.replace(text.clone()).is_some(),
             };
             if is_twice {
-                let message = "--vs accepts at most one window and one recording";
-                return Err(Failure::usage(message));
+                let message =
+                    "cannot compare with several: --vs accepts one window and one recording";
+                return Err(Failure::usage(message)
+                    .hint("compare with one after the other: whyslow explain --vs WINDOW"));
             }
         }
         if args.versus.is_empty() {
@@ -165,8 +171,9 @@ impl Hosts {
                 .iter()
                 .any(|(_, other)| other.path() == host.path())
             {
-                let message = format!("--across lists {name} twice");
-                return Err(Failure::usage(message));
+                let message =
+                    format!("cannot follow requests into {name}: --across lists it twice");
+                return Err(Failure::usage(message).hint("name each recording once"));
             }
         }
         Ok(Self(hosts))
@@ -196,6 +203,12 @@ impl Hosts {
     }
 }
 
+/// Times in sentences are absolute, with their date if it is another day, unless `--rel` is given.
+fn clock(args: &ExplainArgs, zone: Zone) -> Option<WallClock> {
+    let show = move |ts, begin| whyslow_render::moment(ts, begin, &zone);
+    (!args.output.rel).then(|| WallClock::new(show))
+}
+
 fn zone(args: &ExplainArgs) -> Option<Zone> {
     if args.output.utc {
         Some(Zone::utc())
@@ -219,7 +232,7 @@ fn describe_mechanism(id: &str) -> Result<(), Failure> {
         }
         return whyslow_render::to_stdout(&text);
     }
-    let Some(mechanism) = why(id) else {
+    let Some(mechanism) = mechanism(id) else {
         return Err(Failure::usage(format!("unknown mechanism `{id}`"))
             .hint("list all mechanisms: whyslow explain --why list"));
     };

@@ -11,14 +11,14 @@ pub(super) fn filter_of(filter: &FilterArgs) -> Result<Filter, Failure> {
         && min > max
     {
         return Err(Failure::usage(
-            "nothing can match: --min is longer than --max",
+            "cannot match any row: --min is longer than --max",
         ));
     }
     if let (Some(min), Some(max)) = (filter.min_size, filter.max_size)
         && min > max
     {
         return Err(Failure::usage(
-            "nothing can match: --min-size is greater than --max-size",
+            "cannot match any row: --min-size is greater than --max-size",
         ));
     }
     Ok(Filter {

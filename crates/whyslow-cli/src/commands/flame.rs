@@ -66,7 +66,7 @@ fn stack_query(
     };
     if query.overlaps.is_some() || query.sort.is_some() {
         return Err(
-            Failure::usage("a graph does not support --overlaps and --sort")
+            Failure::usage("cannot use --overlaps and --sort with a graph")
                 .hint("select the time of an operation with -w op:ID"),
         );
     }
@@ -131,7 +131,10 @@ pub(super) fn answer(
     source: Source<'_>,
 ) -> Result<Answer, Failure> {
     if source.0.chart {
-        return Err(Failure::usage("--chart writes only SVG").hint("write to a file: -o chart.svg"));
+        return Err(
+            Failure::usage("cannot draw a --chart in this format: it is SVG")
+                .hint("write to a file: -o chart.svg"),
+        );
     }
     let stacks = stack_query(tables, query, source.0)?;
     let (mut graph, notes) = merged(tables, &stacks, source)?;
@@ -175,6 +178,7 @@ pub(super) fn answer(
         losses: graph.about.losses.clone(),
         caveats,
         next: Some("whyslow threads flame -o flame.svg".into()),
+        state: graph.about.state.clone(),
     })
 }
 
@@ -233,10 +237,16 @@ pub(super) fn draw(
     let stacks = stack_query(tables, query, graph)?;
     let form = form(output).unwrap_or(Format::Svg);
     if graph.chart && form != Format::Svg {
-        return Err(Failure::usage("--chart writes only SVG").hint("write to a file: -o chart.svg"));
+        return Err(
+            Failure::usage("cannot draw a --chart in this format: it is SVG")
+                .hint("write to a file: -o chart.svg"),
+        );
     }
     if graph.versus.is_some() && form != Format::Svg {
-        return Err(Failure::usage("--vs writes only SVG").hint("write to a file: -o diff.svg"));
+        return Err(
+            Failure::usage("cannot draw a comparison in this format: it is SVG")
+                .hint("write to a file: -o diff.svg"),
+        );
     }
     let path = output.output.as_deref();
     let about = match form {

@@ -1,15 +1,18 @@
 //! `import`: imports traces of other tools into a recording.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use whyslow_base::args::TalkArgs;
 use whyslow_base::failure::Failure;
 use whyslow_base::progress::ProgressReporter;
 use whyslow_base::{interrupt, talk};
+use whyslow_ingest::formats::FORMATS;
 use whyslow_ingest::{AnomalyReport, ImportOptions, ImportReport, LeaveOut};
 use whyslow_model::Ns;
 use whyslow_model::stat::Severity;
 use whyslow_model::text::shown;
+use whyslow_render::to_pager;
 use whyslow_sources::live::RecorderChoice;
 use whyslow_sources::recording;
 use whyslow_store::{Existing, packed};
@@ -22,6 +25,9 @@ const ARCHIVES: &[&str] = &[
 ];
 
 pub(super) fn run(args: &ImportArgs, talk: &TalkArgs) -> Result<(), Failure> {
+    if args.formats {
+        return print_formats();
+    }
     let mut words = args.sources.iter().filter_map(|source| source.to_str());
     if words.any(|word| RecorderChoice::of(word).is_some()) {
         return Err(Failure::usage("cannot import @live: it is not a trace")
@@ -29,8 +35,10 @@ pub(super) fn run(args: &ImportArgs, talk: &TalkArgs) -> Result<(), Failure> {
     }
     if let Some(packed) = args.sources.iter().find(|source| packed::is_packed(source)) {
         let name = whyslow_model::text::shown(&packed.display().to_string(), false).into_owned();
-        return Err(Failure::usage(format!("`{name}` is a recording already"))
-            .hint(format!("query it: whyslow info {name}")));
+        return Err(
+            Failure::usage(format!("cannot import `{name}`: it is already a recording"))
+                .hint(format!("query it: whyslow info {name}")),
+        );
     }
     let output = match &args.output {
         Some(output) => output.clone(),
@@ -62,13 +70,31 @@ pub(super) fn run(args: &ImportArgs, talk: &TalkArgs) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Prints the formats that can be imported.
+pub(super) fn print_formats() -> Result<(), Failure> {
+    let names = FORMATS.iter().map(|format| format.name.len());
+    let name = names.max().unwrap_or_default();
+    let mut text = String::new();
+    for format in &FORMATS {
+        let _ = writeln!(
+            text,
+            "{:name$}  {} ({})\n{:name$}  {}",
+            format.name, format.written_by, format.files, "", format.example
+        );
+    }
+    text.push_str(
+        "\nFormats are detected by content. A source may also be an archive of such files.\n",
+    );
+    to_pager(&text)
+}
+
 /// The offset added to the timestamps of each source.
 fn shifts(args: &ImportArgs) -> Result<Vec<Ns>, Failure> {
     let mut shifts = vec![0; args.sources.len()];
     for (path, by) in &args.shift {
         let Some(at) = args.sources.iter().position(|source| source == path) else {
             return Err(Failure::usage(format!(
-                "--shift: `{}` is not one of the traces",
+                "cannot shift `{}`: it is not one of the traces",
                 shown(&path.display().to_string(), false)
             ))
             .hint("write the path as given on the command line: --shift profile.jfr=+1.5s"));
@@ -124,7 +150,7 @@ pub(super) fn summarise(report: &ImportReport, output: &Path) {
     };
     talk::line(&format!(
         "{}: {} events, {length:.3} s{host}, imported in {:.1} s",
-        shown(&output.display().to_string(), false),
+        talk::path(output),
         talk::grouped(records.read),
         report.elapsed.as_secs_f64(),
     ));
@@ -143,6 +169,11 @@ pub(super) fn summarise(report: &ImportReport, output: &Path) {
         1 => talk::line("  events were lost in 1 time range"),
         ranges => talk::line(&format!("  events were lost in {ranges} time ranges")),
     }
+    print_anomalies(report);
+}
+
+/// Errors and warnings of the import.
+pub(super) fn print_anomalies(report: &ImportReport) {
     for severity in [Severity::Error, Severity::Warning] {
         for anomaly in of(report, severity) {
             talk::line(&format!(

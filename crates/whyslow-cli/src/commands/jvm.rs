@@ -53,8 +53,10 @@ impl Program {
         if !named.is_empty() {
             let path = PathBuf::from(named);
             if !path.is_file() {
-                return Err(Failure::usage(format!("no file `{}`", text(&path)))
-                    .hint("give the path of asprof or libasyncProfiler.so: --jvm=PATH"));
+                return Err(
+                    Failure::usage(format!("cannot use `{}`: no such file", text(&path)))
+                        .hint("give the path of asprof or libasyncProfiler.so: --jvm=PATH"),
+                );
             }
             // The JVM has another working directory, and a bare program name would be searched in
             // PATH.
@@ -83,7 +85,7 @@ impl Program {
             .chain(libraries.map(Self::Library))
             .find(|program| program.path().is_file())
             .ok_or_else(|| {
-                Failure::new("async-profiler is not installed").hint(
+                Failure::new("cannot profile the JVM: async-profiler is not installed").hint(
                     "install it from github.com/async-profiler/async-profiler, or give the path of asprof: --jvm=PATH",
                 )
             })
@@ -165,7 +167,7 @@ impl Profiler {
         // Attaching sends SIGQUIT, which terminates other programs.
         if !is_jvm(pid) {
             return Err(Failure::usage(format!(
-                "process {pid} is not a JVM: it has not mapped libjvm.so"
+                "cannot use process {pid}: it is not a JVM (libjvm.so is not mapped)"
             ))
             .hint("find the JVM: pgrep -a java"));
         }

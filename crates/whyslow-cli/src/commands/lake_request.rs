@@ -42,6 +42,10 @@ impl FleetQuery {
         let refused = Failure::usage;
         match text {
             WindowText::Between(None, None) => return Ok(None),
+            // The calendar covers a day only.
+            WindowText::Last(length) => {
+                return Ok(Some((now.saturating_sub(*length), now.saturating_add(1))));
+            }
             WindowText::Between(None, Some(end)) => {
                 let end = end.resolve(&calendar, None).map_err(refused)?;
                 return Ok(Some((0, end)));

@@ -10,6 +10,7 @@ mod flame;
 #[cfg(feature = "fleet")]
 mod fleet;
 mod flight;
+mod help;
 mod import;
 mod info;
 mod jvm;
@@ -19,6 +20,7 @@ mod left_out;
 mod load;
 mod man;
 mod mark;
+mod now;
 mod processes;
 mod query;
 mod record;
@@ -38,13 +40,17 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
     let done = match cli.command {
         #[cfg(not(feature = "fleet"))]
         Command::Record(args) if args.push.push.is_some() => Err(left_out::fleet("record --push")),
-        Command::Record(args) => match args.flight.ring {
-            Some(ring) => flight::run(&args, ring, talk),
-            None => record::run(&args, talk),
-        },
+        // The exit code is that of the recorded command.
+        Command::Record(args) => {
+            return match args.flight.ring {
+                Some(ring) => flight::run(&args, ring, talk),
+                None => record::run(&args, talk),
+            };
+        }
+        Command::Now(args) => now::run(&args, talk),
         Command::Doctor(args) => doctor::run(&args, talk),
         Command::Mark(args) => mark::run(&args, talk),
-        Command::Held(args) => record::hold(&args),
+        Command::Held(args) => return record::hold(&args),
         Command::Import(args) => import::run(&args, talk),
         Command::Info(args) => info::run(&args, talk),
         Command::Explain(args) => explain::run(&args, talk),
@@ -61,8 +67,10 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Serve(args) => server::run(&args, talk),
         Command::Load(args) => load::run(&args, talk),
         Command::Completions(args) => completions::run(&args),
+        Command::Help(args) => help::run(&args),
         Command::Man(args) => man::run(&args),
         Command::Schema(args) => schema::run(&args),
+        Command::Version => help::version(),
     };
     done.map(|()| ExitCode::SUCCESS)
 }

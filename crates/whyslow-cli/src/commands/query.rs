@@ -233,8 +233,8 @@ impl RecordingQuery {
         match paths {
             Some(paths) => Ok(Some(paths)),
             None => Err(
-                Failure::usage("host paths unavailable: mounts not recorded")
-                    .hint("remove --host-paths, or record with: sudo whyslow record"),
+                Failure::usage("cannot print host paths: mounts not recorded")
+                    .hint("remove --host-paths, or record again: sudo whyslow record"),
             ),
         }
     }
@@ -245,8 +245,10 @@ impl RecordingQuery {
         if window.text().is_none() && window.overlaps.is_none() && self.at.is_none() {
             return Ok(());
         }
-        Err(Failure::usage("@live has no windows: it shows the present")
-            .hint("record, then query the recording: sudo whyslow record -o NAME.wsl"))
+        Err(
+            Failure::usage("cannot use a window with @live: it shows the present")
+                .hint("record, then query the recording: sudo whyslow record -o NAME.wsl"),
+        )
     }
 
     fn run_live(
@@ -262,10 +264,10 @@ impl RecordingQuery {
             self.args.output.clone()
         };
         if matches!(self.kind, Kind::Functions | Kind::Usdt) {
-            return Err(
-                Failure::usage("@live cannot probe functions: probes are set by `record`")
-                    .hint("sudo whyslow record --function FILE:NAME -o NAME.wsl"),
-            );
+            return Err(Failure::usage(
+                "cannot probe functions with @live: probes are set by `record`",
+            )
+            .hint("record them: sudo whyslow record --function FILE:NAME -o NAME.wsl"));
         }
         // Report an invalid query before anything is recorded.
         filter(&self.args)?;
@@ -444,8 +446,9 @@ impl Target {
                 Ok(count) if count > 0 => Some(count),
                 _ => {
                     return Err(Failure::usage(format!(
-                        "`{text}` is not a count of intervals"
-                    )));
+                        "cannot use `{text}` as the count of intervals: it is no positive number"
+                    ))
+                    .hint("write RECORDING INTERVAL COUNT: web.wsl 1 5"));
                 }
             },
         };

@@ -1,39 +1,36 @@
 //! `record`: records this machine and imports the spool.
 
+mod child;
+mod counters;
+mod spool;
+mod summary;
+
 use std::cell::Cell;
-use std::ffi::OsString;
 use std::fs;
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use rustix::process::{
-    Pid, Signal, WaitOptions, getppid, kill_process, set_parent_process_death_signal, waitpid,
-};
 use whyslow_base::args::TalkArgs;
 use whyslow_base::failure::Failure;
-use whyslow_base::progress::ProgressReporter;
-use whyslow_base::{interrupt, talk};
-use whyslow_ingest::ImportOptions;
-use whyslow_model::text::shown;
+use whyslow_base::interrupt::Stop;
+use whyslow_base::talk;
 use whyslow_record::{
     ControlGroup, Form, Memory, MemoryWish, NAMES_MAX, Names, Options, Progress, Step, Summary,
     TooLittleMemory, Topic,
 };
-use whyslow_sources::recording;
-use whyslow_store::Existing;
 
 use super::jvm::Profiler;
 use super::processes::check_processes;
-use crate::cli::{FormArg, HeldArgs, RecordArgs, Stacks, TopicArg};
+use crate::cli::{FormArg, RecordArgs, Stacks, topics};
+pub(super) use child::{Held, exit_code, hold};
+pub(super) use counters::Counters;
+pub(super) use summary::{print_lost, print_memory_short, quoted};
 
 /// Shortest system call of `--light`.
 const LIGHT_MIN: Duration = Duration::from_millis(1);
 
-pub(super) fn run(args: &RecordArgs, talk: &TalkArgs) -> Result<(), Failure> {
+pub(super) fn run(args: &RecordArgs, talk: &TalkArgs) -> Result<ExitCode, Failure> {
     let output = match &args.output {
         Some(output) => output.clone(),
         None => PathBuf::from(name_of_now()),
@@ -56,30 +53,38 @@ pub(super) fn run(args: &RecordArgs, talk: &TalkArgs) -> Result<(), Failure> {
     check_processes(&args.pid)?;
     let memory = memory(args)?;
     let (names, groups) = selected(args)?;
-    let stop = interrupt::flag()?;
-    let mut child = Held::start(&args.command)?;
-    let mut options = options(args, &spool, child.as_ref().map(Held::pid));
+    let mut options = options(args, &spool)?;
     (options.memory_bytes_max, options.buffer_bytes) = (memory.max, memory.buffer);
     options.only_pids |= !names.is_empty() || !groups.is_empty();
     (options.names, options.groups) = (names, groups);
-    let started = Cell::new(false);
+    let stop = Stop::new()?;
+    let mut child = Held::start(&args.command)?;
+    restrict(&mut options, args, child.as_ref());
+    let started = Cell::new(None);
     let profilers = profilers(args)?;
     let summary = record(args, talk, &options, (&mut child, &stop, &started));
     let profiles = finished(profilers, &spool);
-    if let Some(child) = child {
-        child.leave(started.get(), talk);
-    }
+    let status = match child.map(|child| child.end(started.get().is_some(), talk)) {
+        Some(Err(failure)) => {
+            // Nothing ran.
+            discard(&spool, &profiles);
+            return Err(failure);
+        }
+        Some(Ok(status)) => status,
+        None => None,
+    };
     let summary = summary?;
-    print_cost(&summary, &output, talk);
-    if args.no_import {
-        talk::line(&format!(
-            "next: whyslow import {} -o {}",
-            shown(&spool.display().to_string(), false),
-            shown(&output.display().to_string(), false)
-        ));
-        return Ok(());
+    if !talk.quiet {
+        summary::print(&summary);
     }
-    import(&spool, &output, &profiles, args, talk)?;
+    if args.no_import {
+        if !talk.quiet {
+            summary::print_spool(&spool, &output);
+        }
+        return Ok(child::exit_code(status));
+    }
+    let cancel = stop.next_step();
+    spool::import((&spool, &output), &profiles, args, cancel, talk)?;
     #[cfg(feature = "fleet")]
     super::fleet::push_recorded(&output, &args.push, talk)?;
     if !args.keep_spool {
@@ -88,7 +93,18 @@ pub(super) fn run(args: &RecordArgs, talk: &TalkArgs) -> Result<(), Failure> {
             let _ = fs::remove_file(path);
         }
     }
-    Ok(())
+    if !talk.quiet {
+        summary::print_next(&output);
+    }
+    Ok(child::exit_code(status))
+}
+
+/// Removes a recording without content.
+fn discard(spool: &Path, profiles: &[PathBuf]) {
+    let _ = fs::remove_dir_all(spool);
+    for path in profiles {
+        let _ = fs::remove_file(path);
+    }
 }
 
 /// Starts a profiler in each recorded JVM.
@@ -129,26 +145,10 @@ pub(super) fn memory(args: &RecordArgs) -> Result<Memory, Failure> {
     };
     Memory::share(&wish).map_err(|TooLittleMemory { least }| {
         let min = least.div_ceil(1 << 20);
-        Failure::usage("the memory limit is too low to record").hint(format!(
+        Failure::usage("cannot record: the memory limit is too low").hint(format!(
             "set --max-memory to at least {min}MiB, or reduce --buffer or --ring-memory"
         ))
     })
-}
-
-/// Prints the memory used.
-pub(super) fn print_memory(progress: &Progress) {
-    let mib = |bytes: u64| bytes as f64 / 1024.0 / 1024.0;
-    talk::line(&format!(
-        "memory: at most {:.1} MiB used, limit {:.1} MiB (--max-memory)",
-        mib(progress.memory),
-        mib(progress.memory_max),
-    ));
-    if progress.memory_short > 0 {
-        talk::line(&format!(
-            "note: the memory limit was exceeded {} times: tables of function names and kept data were dropped",
-            progress.memory_short
-        ));
-    }
 }
 
 /// Processes by name and cgroup.
@@ -166,9 +166,11 @@ pub(super) fn selected(args: &RecordArgs) -> Result<(Vec<Names>, Vec<ControlGrou
     }
     let group = |path: &PathBuf| {
         ControlGroup::find(path).ok_or_else(|| {
-            Failure::usage(format!("no cgroup `{}`", path.display())).hint(
-                "list all cgroups with systemd-cgls, or that of a process: cat /proc/PID/cgroup",
-            )
+            Failure::usage(format!(
+                "cannot record cgroup `{}`: no such cgroup",
+                path.display()
+            ))
+            .hint("list all cgroups with systemd-cgls, or that of a process: cat /proc/PID/cgroup")
         })
     };
     let names = args.comm.iter().map(name).collect::<Result<_, _>>()?;
@@ -183,28 +185,14 @@ fn spool_of(output: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-fn name_of_now() -> String {
+pub(super) fn name_of_now() -> String {
     let now = jiff::Zoned::now();
     format!("{}.wsl", now.strftime("%Y%m%d-%H%M%S"))
 }
 
-pub(super) fn options(args: &RecordArgs, spool: &Path, command: Option<i32>) -> Options {
+/// Everything but the processes to record.
+pub(super) fn options(args: &RecordArgs, spool: &Path) -> Result<Options, Failure> {
     let mut options = Options::new(spool);
-    let topic = |topic: &TopicArg| match topic {
-        TopicArg::Syscalls => Topic::Syscalls,
-        TopicArg::Sched => Topic::Sched,
-        TopicArg::Block => Topic::Block,
-        TopicArg::Irq => Topic::Irq,
-        TopicArg::Ipi => Topic::Ipi,
-        TopicArg::Locks => Topic::Locks,
-        TopicArg::Dns => Topic::Dns,
-        TopicArg::Mem => Topic::Mem,
-        TopicArg::Fs => Topic::Fs,
-        TopicArg::Work => Topic::Work,
-        TopicArg::Tcp => Topic::Tcp,
-        TopicArg::Net => Topic::Net,
-        TopicArg::Pages => Topic::Pages,
-    };
     if args.light {
         options.topics = [Topic::Syscalls, Topic::Block].into();
         options.call_min = LIGHT_MIN;
@@ -212,7 +200,7 @@ pub(super) fn options(args: &RecordArgs, spool: &Path, command: Option<i32>) -> 
     } else if args.full {
         options.topics = Topic::ALL.iter().copied().collect();
     } else if !args.what.is_empty() {
-        options.topics = args.what.iter().map(topic).collect();
+        options.topics = topics(&args.what)?;
         // A limited choice of topics gets no stacks unless scheduling is one of them.
         if !options.topics.contains(&Topic::Sched) {
             options.stack_min = None;
@@ -230,11 +218,6 @@ pub(super) fn options(args: &RecordArgs, spool: &Path, command: Option<i32>) -> 
         }
     }
     options.sample_hz = args.sample.unwrap_or(0);
-    options.pids.clone_from(&args.pid);
-    if !args.all {
-        options.pids.extend(command);
-    }
-    options.only_pids = !options.pids.is_empty();
     let form = |form: &FormArg| match form {
         FormArg::Typed => Form::Typed,
         FormArg::Raw => Form::Raw,
@@ -245,42 +228,62 @@ pub(super) fn options(args: &RecordArgs, spool: &Path, command: Option<i32>) -> 
     let probes = args.function.iter().chain(&args.usdt);
     options.probes = probes.cloned().collect();
     options.spool_bytes_max = args.max_size.max(0) as u64;
-    options
+    Ok(options)
+}
+
+/// Restricts system calls to processes by id, and to the command.
+pub(super) fn restrict(options: &mut Options, args: &RecordArgs, command: Option<&Held>) {
+    options.pids.clone_from(&args.pid);
+    if !args.all {
+        options.pids.extend(command.map(Held::pid));
+    }
+    options.only_pids |= !options.pids.is_empty();
 }
 
 fn record(
     args: &RecordArgs,
     talk: &TalkArgs,
     options: &Options,
-    (child, stop, started): (&mut Option<Held>, &Arc<AtomicBool>, &Cell<bool>),
+    (child, stop, started): (&mut Option<Held>, &Stop, &Cell<Option<Instant>>),
 ) -> Result<Summary, Failure> {
-    let start = Instant::now();
     let length = args.length.map(|ns| Duration::from_nanos(ns.max(0) as u64));
     let held = child.as_ref().map(Held::pid);
     let ready = |ready: &whyslow_record::Ready<'_>| {
         print_unavailable(ready);
-        started.set(true);
+        if !talk.quiet {
+            talk::line(started_text(held.is_some(), length));
+        }
+        started.set(Some(Instant::now()));
         if let Some(pid) = held {
             Held::resume(pid);
-        } else if !talk.quiet {
-            talk::line(match length {
-                Some(_) => "recording; press Ctrl-C to stop early",
-                None => "recording; press Ctrl-C to stop",
-            });
         }
     };
     let mut has_warned = false;
+    let mut counters = Counters::new(talk, held.is_some(), "spool");
     let each = |progress: &Progress| {
         warn_often(progress, &mut has_warned);
-        let is_over = length.is_some_and(|length| start.elapsed() >= length);
+        counters.show(progress);
+        let since = started.get().map(|started| started.elapsed());
+        let is_over = length.is_some_and(|length| since.is_some_and(|since| since >= length));
         let is_done = child.as_mut().is_some_and(Held::has_ended);
-        if is_over || is_done || stop.load(Ordering::Relaxed) {
+        if is_over || is_done || stop.is_requested() {
             Step::End
         } else {
             Step::GoOn
         }
     };
-    whyslow_record::record(options, ready, each).map_err(Failure::from)
+    let summary = whyslow_record::record(options, ready, each).map_err(Failure::from);
+    counters.end();
+    summary
+}
+
+/// Printed when everything is recorded from now on.
+pub(super) fn started_text(has_command: bool, length: Option<Duration>) -> &'static str {
+    match (has_command, length) {
+        (true, _) => "recording started",
+        (false, Some(_)) => "recording started; press Ctrl-C to stop early",
+        (false, None) => "recording started; press Ctrl-C to stop",
+    }
 }
 
 /// This many function calls per second take a considerable part of a CPU.
@@ -308,195 +311,6 @@ pub(super) fn print_unavailable(ready: &whyslow_record::Ready<'_>) {
             off.provides, off.program, off.reason
         ));
     }
-}
-
-fn print_cost(summary: &Summary, output: &Path, talk: &TalkArgs) {
-    if talk.quiet {
-        return;
-    }
-    let Progress {
-        records,
-        spool_bytes,
-        lost,
-        elapsed,
-        own_cpu,
-        ..
-    } = summary.progress;
-    let seconds = elapsed.as_secs_f64().max(1e-3);
-    talk::line(&format!(
-        "{}: {} records in {seconds:.1} s; the recorder used {:.1} % of a CPU and wrote {:.1} MiB ({:.1} MiB/s)",
-        shown(&output.display().to_string(), false),
-        talk::grouped(records),
-        own_cpu.as_secs_f64() * 100.0 / seconds,
-        spool_bytes as f64 / 1024.0 / 1024.0,
-        spool_bytes as f64 / 1024.0 / 1024.0 / seconds,
-    ));
-    print_memory(&summary.progress);
-    if lost > 0 {
-        talk::line(&format!(
-            "note: {} records were lost because the buffer was full (increase --buffer)",
-            talk::grouped(lost)
-        ));
-    }
-    let missed = summary.progress.missed;
-    if missed > 0 {
-        talk::line(&format!(
-            "note: the kernel skipped {} runs of the recorder's BPF programs, which would have interrupted themselves",
-            talk::grouped(missed)
-        ));
-    }
-    if let Some(unwritten) = summary.unwritten {
-        talk::line(&format!(
-            "note: stopped because the spool reached --max-size: {} records of the last {:.1} s were not written",
-            talk::grouped(unwritten.records),
-            unwritten.length.as_secs_f64()
-        ));
-    }
-}
-
-fn import(
-    spool: &Path,
-    output: &Path,
-    profiles: &[PathBuf],
-    args: &RecordArgs,
-    talk: &TalkArgs,
-) -> Result<(), Failure> {
-    let options = ImportOptions {
-        existing: if args.force {
-            Existing::Replace
-        } else {
-            Existing::Refuse
-        },
-        ..ImportOptions::new(output)
-    };
-    let mut progress = ProgressReporter::new(talk);
-    let (with, missing) = other_sources(args);
-    for path in missing {
-        talk::line(&format!(
-            "note: `{}` (--with) does not exist and was not imported",
-            shown(&path.display().to_string(), false)
-        ));
-    }
-    let sources: Vec<PathBuf> = std::iter::once(spool.to_owned())
-        .chain(with)
-        .chain(profiles.iter().cloned())
-        .collect();
-    let result = whyslow_ingest::import(&sources, &options, &mut |at| progress.show(at));
-    progress.end();
-    let report = result.map_err(|error| {
-        Failure::from(error).hint(format!(
-            "import the spool, which was kept: whyslow import {} -o {}",
-            sources
-                .iter()
-                .map(|source| source.display().to_string())
-                .collect::<Vec<_>>()
-                .join(" "),
-            output.display()
-        ))
-    })?;
-    recording::remember(output);
-    if !talk.quiet {
-        super::import::summarise(&report, output);
-    }
-    if !args.keep_spool
-        && let Err(error) = fs::remove_dir_all(spool)
-    {
-        talk::line(&format!(
-            "note: cannot delete the spool `{}`: {error}",
-            spool.display()
-        ));
-    }
-    Ok(())
-}
-
-/// Files of `--with`: those that exist, and those that do not.
-fn other_sources(args: &RecordArgs) -> (Vec<PathBuf>, Vec<PathBuf>) {
-    args.with.iter().cloned().partition(|path| path.exists())
-}
-
-/// A command that is stopped until the recorder resumes it.
-pub(super) struct Held {
-    child: Child,
-    has_ended: bool,
-}
-
-impl Held {
-    /// `None` if there is no command.
-    pub(super) fn start(command: &[OsString]) -> Result<Option<Self>, Failure> {
-        if command.is_empty() {
-            return Ok(None);
-        }
-        let failed = |error: std::io::Error| {
-            let name = command[0].to_string_lossy();
-            Failure::new(format!("cannot start `{}`", shown(&name, false))).caused_by(&error)
-        };
-        let child = Command::new("/proc/self/exe")
-            .arg("held")
-            .arg(std::process::id().to_string())
-            .arg("--")
-            .args(command)
-            .spawn()
-            .map_err(failed)?;
-        let held = Self {
-            child,
-            has_ended: false,
-        };
-        if let Some(pid) = Pid::from_raw(held.pid()) {
-            waitpid(Some(pid), WaitOptions::UNTRACED).map_err(|error| failed(error.into()))?;
-        }
-        Ok(Some(held))
-    }
-
-    pub(super) fn pid(&self) -> i32 {
-        self.child.id() as i32
-    }
-
-    pub(super) fn resume(pid: i32) {
-        if let Some(pid) = Pid::from_raw(pid) {
-            // Fails if it has exited, which `has_ended` detects.
-            let _ = kill_process(pid, Signal::CONT);
-        }
-    }
-
-    pub(super) fn has_ended(&mut self) -> bool {
-        self.has_ended = self.has_ended || !matches!(self.child.try_wait(), Ok(None));
-        self.has_ended
-    }
-
-    /// Kills a command that was never resumed; one that outlives the recording is left running.
-    pub(super) fn leave(mut self, has_started: bool, talk: &TalkArgs) {
-        if !has_started {
-            let _ = self.child.kill();
-            let _ = self.child.wait();
-            return;
-        }
-        let note = match self.child.try_wait() {
-            Ok(Some(status)) if status.success() => return,
-            Ok(Some(status)) => format!("note: the command exited with {status}"),
-            _ => format!("note: the command is still running (pid {})", self.pid()),
-        };
-        if !talk.quiet {
-            talk::line(&note);
-        }
-    }
-}
-
-/// The hidden command `held`: stops itself, and executes the command when it is resumed.
-pub(super) fn hold(args: &HeldArgs) -> Result<(), Failure> {
-    // If the recorder is killed before, nothing would resume it.
-    let _ = set_parent_process_death_signal(Some(Signal::KILL));
-    if getppid().is_none_or(|pid| pid.as_raw_pid() != args.recorder) {
-        return Err(Failure::new("the recorder has exited"));
-    }
-    if let Some(pid) = Pid::from_raw(std::process::id() as i32) {
-        let _ = kill_process(pid, Signal::STOP);
-    }
-    let _ = set_parent_process_death_signal(None);
-    let error = Command::new(&args.command[0])
-        .args(&args.command[1..])
-        .exec();
-    let name = args.command[0].to_string_lossy();
-    Err(Failure::new(format!("cannot run `{}`", shown(&name, false))).caused_by(&error))
 }
 
 #[cfg(test)]

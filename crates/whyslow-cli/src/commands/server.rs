@@ -190,7 +190,7 @@ mod tests {
     use std::path::Path;
 
     use axum::http::Uri;
-    use whyslow_serve::{Query, REFUSED, spoken};
+    use whyslow_serve::{Query, REFUSED, command_words};
 
     use super::*;
 
@@ -201,8 +201,8 @@ mod tests {
 
     fn command(path: &[&str], text: &str) -> Result<String, String> {
         let recording = (Path::new("/r/web.wsl"), "web.wsl");
-        spoken(&Definitions, path, recording, &query(text))
-            .map(|spoken| spoken.command)
+        command_words(&Definitions, path, recording, &query(text))
+            .map(|command_words| command_words.command)
             .map_err(|refusal| format!("{refusal:?}"))
     }
 

@@ -88,7 +88,10 @@ fn run_in_child(recording: &Path) -> Result<(), Failure> {
     if status.success() {
         Ok(())
     } else {
-        Err(Failure::new("the query failed"))
+        Err(
+            Failure::new("cannot run the query: duckdb reported an error")
+                .hint("list the views and their columns: whyslow sql --tables"),
+        )
     }
 }
 

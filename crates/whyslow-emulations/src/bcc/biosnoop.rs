@@ -133,7 +133,10 @@ pub(super) fn refuse_unknown(front: &Front<'_>, disk: Option<&str>) -> Result<()
         [] => "this recording has no block requests".to_owned(),
         known => format!("disks in this recording: {}", known.join(", ")),
     };
-    Err(Failure::usage(format!("no requests to disk `{disk}` in this recording")).hint(hint))
+    Err(Failure::usage(format!(
+        "cannot select disk `{disk}`: this recording has no requests to it"
+    ))
+    .hint(hint))
 }
 
 fn rest(args: &BiosnoopArgs, row: &Row<'_>) -> String {

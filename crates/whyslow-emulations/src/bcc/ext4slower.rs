@@ -91,7 +91,7 @@ fn milliseconds(text: &str) -> Result<f64, Failure> {
     let number = digits.parse().ok();
     let number = number.filter(|ms: &f64| ms.is_finite() && (0.0..1e12).contains(ms));
     number.ok_or_else(|| {
-        Failure::usage(format!("invalid number of milliseconds `{text}`"))
+        Failure::usage(format!("cannot use `{text}` as the number of milliseconds"))
             .hint("use a number such as 10 or 0.5")
     })
 }

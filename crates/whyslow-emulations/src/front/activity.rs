@@ -128,7 +128,7 @@ impl Activity {
             new,
             processes,
             pids,
-            about_bytes: answer.caveats,
+            about_bytes: answer.limitations().cloned().collect(),
         })
     }
 

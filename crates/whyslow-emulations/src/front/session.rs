@@ -274,7 +274,8 @@ impl<'c> Front<'c> {
     /// Keeps the caveats and losses of an answer.
     fn keep(&self, answer: &Answer) {
         self.keep_losses(answer);
-        for caveat in &answer.caveats {
+        // An idle machine is not worth a note at every interval.
+        for caveat in answer.limitations() {
             // The emulated tools do not have this option.
             let caveat = caveat.trim_end_matches(" (exclude them with --no-tracer)");
             self.note(caveat);
@@ -283,6 +284,7 @@ impl<'c> Front<'c> {
 
     fn keep_losses(&self, answer: &Answer) {
         let noted_losses = Answer {
+            window: answer.window,
             losses: answer.losses.clone(),
             ..Answer::default()
         };

@@ -163,7 +163,7 @@ pub(super) fn check_options(call: &Call<'_>, analysis: &Analysis) -> Result<(), 
     let mut foreign = SPECIAL.iter().filter(|id| !analysis.options.contains(id));
     match foreign.find(is_given) {
         Some(id) => Err(Failure::usage(format!(
-            "unsupported option --{}",
+            "cannot use --{}: it is not supported",
             id.replace('_', "-")
         ))),
         None => Ok(()),
@@ -176,12 +176,14 @@ pub(super) fn run(call: &Call<'_>, analysis: &Analysis, wanted: Wanted) -> Resul
         .map_err(|error| Failure::usage(error.to_string()))?;
     check_options(call, analysis)?;
     if args.periods.are_given() {
-        return Err(Failure::usage("periods are not supported")
+        return Err(Failure::usage("cannot use periods: they are not supported")
             .hint("select a window with --timerange, or with `whyslow io top -w BEGIN..END`"));
     }
     if args.freq_series {
-        return Err(Failure::usage("--freq-series is not supported")
-            .hint("use --freq-uniform to print the distributions with the same bins"));
+        return Err(
+            Failure::usage("cannot use --freq-series: it is not supported")
+                .hint("use --freq-uniform to print the distributions with the same bins"),
+        );
     }
     let machine = &args.machine;
     if machine.mi_version {

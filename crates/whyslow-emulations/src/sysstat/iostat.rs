@@ -317,7 +317,10 @@ fn chosen(
             } else {
                 format!("devices in this recording: {}", known.join(", "))
             };
-            return Err(Failure::usage(format!("no recording or device `{name}`")).hint(known));
+            return Err(Failure::usage(format!(
+                "cannot use `{name}`: it is neither a recording nor a device"
+            ))
+            .hint(known));
         }
     }
     found.retain(|name, _| {

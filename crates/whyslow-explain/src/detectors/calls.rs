@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 
 use rustc_hash::FxHashMap;
-use whyslow_analysis::AnalysisError;
 use whyslow_analysis::read::{PerWord, Projection, in_order};
+use whyslow_analysis::{AnalysisError, Recorder};
 use whyslow_model::row::Row;
 use whyslow_model::sort::IndexSort;
 use whyslow_model::tables::{ProcessRow, SyscallRow};
@@ -12,7 +12,6 @@ use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
 use super::template;
-use crate::window_slice::RECORDER;
 
 /// Maximum number of patterns; further paths are counted without a pattern.
 const PATTERNS_MAX: usize = 100_000;
@@ -200,6 +199,7 @@ fn what(call: &str, op: Option<&str>, class: Option<&str>) -> Option<What> {
 }
 
 fn processes(tables: &dyn Tables) -> Result<FxHashMap<i32, Process>, AnalysisError> {
+    let recorder = Recorder::of(tables)?;
     let mut projection = Projection::new(ProcessRow::TABLE);
     let [upid, pid] = ["upid", "pid"].map(|name| projection.need(name));
     let (comm, tracer) = (projection.need("comm"), projection.need("is_tracer"));
@@ -212,7 +212,8 @@ fn processes(tables: &dyn Tables) -> Result<FxHashMap<i32, Process>, AnalysisErr
             let process = Process {
                 pid: pid.get(row).map(|pid| pid as i32),
                 comm: comm.get(row).unwrap_or("").to_owned(),
-                is_tracer: is_tracer == Some(true) || comm.get(row) == Some(RECORDER),
+                is_tracer: is_tracer == Some(true)
+                    || comm.get(row).is_some_and(|comm| recorder.is_by_name(comm)),
             };
             found.insert(upid.at(row) as i32, process);
         }

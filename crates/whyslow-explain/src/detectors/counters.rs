@@ -67,14 +67,15 @@ fn devices(
     let mut samples = Samples::new();
     let mut projection = Projection::new(CounterRow::TABLE);
     let [ts, value, interval] = ["ts", "value", "interval_ns"].map(|name| projection.need(name));
-    let [name, subject, told_by] = ["name", "subject", "told_by"].map(|name| projection.need(name));
+    let [name, subject, reported_by] =
+        ["name", "subject", "reported_by"].map(|name| projection.need(name));
     in_order(tables, &projection.scan(window), |batch| {
         let (ts, value, interval) = (ts.ints(batch)?, value.ints(batch)?, interval.ints(batch)?);
         let (name, subject) = (name.texts(batch)?, subject.texts(batch)?);
-        let told_by = told_by.texts(batch)?;
+        let reported_by = reported_by.texts(batch)?;
         for row in 0..batch.num_rows() as u32 {
             let (Some(subject), Some(tool), Some(name)) =
-                (subject.get(row), told_by.get(row), name.get(row))
+                (subject.get(row), reported_by.get(row), name.get(row))
             else {
                 continue;
             };
@@ -162,8 +163,7 @@ fn busy(
             "whyslow counters {recording} --name %util,await,r_await,w_await,aqu-sz"
         )),
         suggestions: vec![
-            "record the processes that use it and wait for it: whyslow record --what sched,syscalls,block"
-                .into(),
+            "record the processes that use it and wait for it: whyslow record".into(),
         ],
     })
 }
@@ -283,7 +283,7 @@ fn slow(program: &str, lookups: &Lookups, recording: &str) -> Observation {
         ],
         shown_by: Some(format!("whyslow dns log {recording}")),
         suggestions: vec![
-            "record packets, too: whyslow record --what sched,syscalls,net,dns".into(),
+            "record packets, too: whyslow record --what +net".into(),
         ],
     }
 }

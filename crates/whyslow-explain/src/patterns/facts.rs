@@ -30,7 +30,6 @@ const KEY_ITEMS_MIN: u64 = 5;
 pub(super) struct Facts {
     /// By time, without early failures.
     pub(super) items: Vec<Item>,
-    pub(super) window: (Ns, Ns),
     /// Indexes of slow items in the input.
     pub(super) slow: Vec<usize>,
     pub(super) episodes: Episodes,
@@ -159,7 +158,6 @@ impl Facts {
             gap,
             rates,
             episodes,
-            window,
             slow: places,
             items,
         };

@@ -1,9 +1,13 @@
 //! Formats numbers for sentences.
 
 use whyslow_model::Ns;
+use whyslow_model::text::long_duration;
 
-/// `5.02 s`, `206 ms`, `41.3 µs`: three significant digits.
+/// `5.02 s`, `206 ms`, `41.3 µs`: three significant digits; from a minute on `9 h 33 min`.
 pub(super) fn time(ns: f64) -> String {
+    if let Some(text) = long_duration(ns as Ns) {
+        return text;
+    }
     let of = |value: f64, unit: &str| {
         let places = match value.abs() {
             far if far >= 99.95 => 0,
@@ -104,5 +108,6 @@ mod tests {
             ("1 item".into(), "2 items".into())
         );
         assert_eq!(after(1_500_000_000, 0), "+1.50 s");
+        assert_eq!(after(207_200_000_000_000, 0), "+2 d 9 h 33 min");
     }
 }

@@ -40,6 +40,8 @@ pub use outcomes::Outcome;
 
 use whyslow_model::Ns;
 
+use crate::wall_clock::WallClock;
+
 /// Object or worker of an operation or request if it is not known.
 pub const UNIDENTIFIED: u32 = u32::MAX;
 
@@ -113,6 +115,8 @@ pub struct Input<'a> {
     pub what: &'a str,
     /// Start and end of the recording or window; `None` for those of the items.
     pub window: Option<(Ns, Ns)>,
+    /// Shows points in time; `None`: as time since the start of the window.
+    pub clock: Option<&'a WallClock>,
     /// Duration up to which an item is never slow, ns.
     pub objective: Option<Ns>,
     /// Items of a time without problems.
@@ -143,6 +147,13 @@ pub struct Input<'a> {
 }
 
 impl Input<'_> {
+    /// A point in time for sentences.
+    fn moment(&self, ts: Ns) -> String {
+        let begin = self.span().0;
+        self.clock
+            .map_or_else(|| format::after(ts, begin), |clock| clock.show(ts, begin))
+    }
+
     /// Start and end of the examined time.
     fn span(&self) -> (Ns, Ns) {
         self.window.unwrap_or_else(|| {

@@ -4,7 +4,7 @@ use whyslow_model::sort::IndexSort;
 
 use super::decide::View;
 use super::facts::Test;
-use super::format::{after, list, name, p, percent, time};
+use super::format::{list, name, p, percent, time};
 use super::keys::{KEYS_MIN, SLOW_MIN, enough};
 use super::levels::{Level, Levels};
 use crate::patterns::periodic::EPISODES_MIN;
@@ -412,7 +412,7 @@ impl View<'_> {
                 };
                 format!(
                     "since {} (± {}): {} slow instead of {}, median {:.2} times the previous one{then}",
-                    after(one.ts, self.facts.window.0),
+                    self.input.moment(one.ts),
                     time(one.within as f64),
                     percent(one.rates[1]),
                     percent(one.rates[0]),

@@ -50,11 +50,7 @@ pub(super) fn judge_since(input: &Input<'_>, whole: &Judgement) -> Option<Judgem
         ..*input
     });
     matches!(found.class, Class::HeavyLoad | Class::Shifted).then(|| Judgement {
-        summary: format!(
-            "since {}: {}",
-            super::format::after(at, window.0),
-            found.summary
-        ),
+        summary: format!("since {}: {}", input.moment(at), found.summary),
         since: Some(at),
         slow: found.slow.iter().map(|slow| places[*slow]).collect(),
         changes: whole.changes.clone(),

@@ -28,7 +28,7 @@ pub(super) fn nothing_found(tables: &dyn Tables) -> &'static str {
     if timed.into_iter().any(has) {
         "no operation took much longer than similar ones"
     } else if has("counter") {
-        "slow operations unavailable: this recording has only averages from another tool (record waits and their causes with `whyslow record --what sched,syscalls,block`)"
+        "slow operations unavailable: this recording has only averages from another tool (record waits and their causes with `whyslow record`)"
     } else {
         "slow operations unavailable: no operations recorded (`whyslow info` lists the contents of this recording)"
     }

@@ -192,6 +192,7 @@ impl Explainer<'_> {
         let part = self.part(server, longest.dur, &id);
         Some(Finding {
             across: Vec::new(),
+            is_trigger: false,
             remote: crate::report::Remote::default(),
             target: Target {
                 kind: "query".into(),

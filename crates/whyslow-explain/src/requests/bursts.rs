@@ -24,6 +24,7 @@ use crate::patterns::{Item, UNIDENTIFIED};
 use crate::query::Query;
 use crate::report::{Actor, ActorKind, Observation, Thing};
 use crate::sentence;
+use crate::wall_clock::WallClock;
 
 /// Maximum number of observations.
 const FINDINGS_MAX: usize = 5;
@@ -46,6 +47,7 @@ pub(super) fn find(
         parts,
         objective: query.min,
         recording: &query.recording,
+        clock: query.clock.as_ref(),
     };
     let all: Vec<&Request> = examined.rows.iter().collect();
     if !examined.is_of_sockets && clients(examined, &all).len() > 1 {
@@ -148,6 +150,7 @@ struct Scene<'r> {
     parts: Parts,
     objective: Option<Ns>,
     recording: &'r str,
+    clock: Option<&'r WallClock>,
 }
 
 impl<'r> Scene<'r> {
@@ -364,11 +367,12 @@ impl<'r> Scene<'r> {
     /// What the client did more than usual.
     fn head(&self, name: &str, burst: &Burst, (begin, end): (Ns, Ns)) -> String {
         let (count, among) = (burst.count, burst.among);
-        let when = format!(
-            "in {} starting at +{}",
-            sentence::length(end - begin),
-            sentence::length(begin - self.parts.begin)
+        let window = self.parts.begin;
+        let start = self.clock.map_or_else(
+            || format!("+{}", sentence::length(begin - window)),
+            |clock| clock.show(begin, window),
         );
+        let when = format!("in {} starting at {start}", sentence::length(end - begin));
         let percent = sentence::percent(count as f64 / among.max(1) as f64);
         match (burst.of, burst.times) {
             (BurstOf::Requests, Some(times)) => format!(

@@ -205,6 +205,7 @@ impl RequestExplainer<'_> {
         let remote = self.remote(request, &parts, (head, &verdict));
         let mut finding = Finding {
             across: Vec::new(),
+            is_trigger: false,
             remote,
             target: Target {
                 kind: "request".into(),

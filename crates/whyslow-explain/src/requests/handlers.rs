@@ -306,7 +306,7 @@ impl Handoffs {
             if !of_port.contains(&row.request) {
                 return Ok(());
             }
-            match symbols.get(row.got_by) {
+            match symbols.get(row.received_by) {
                 "read" => {
                     found.readers.insert(row.utid);
                 }

@@ -11,6 +11,7 @@ mod meanwhile;
 mod queued;
 mod representative;
 mod set;
+mod slow;
 pub(crate) mod threads;
 
 use whyslow_analysis::AnalysisError;
@@ -23,6 +24,7 @@ use crate::group_excess::WALKED;
 use crate::report::{Finding, Report, Versus};
 use crate::versus::{Other, Per, versus};
 use findings::RequestExplainer;
+pub(crate) use slow::slow_ones;
 use threads::Threads;
 
 /// Adds all requests of the window at the top of the report.

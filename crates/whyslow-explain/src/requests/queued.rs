@@ -123,7 +123,7 @@ impl RequestExplainer<'_> {
                 caveats.push("activity of handlers unavailable: handler threads not identified".into());
             }
             None => caveats.push(format!(
-                "activity of handlers unavailable: kernel events not recorded (run `whyslow record --what sched,syscalls,block --stacks 1ms -p PID -o NAME.wsl --with LOG` on the broker); it accounts for {length} at most"
+                "activity of handlers unavailable: kernel events not recorded (run `whyslow record -p PID -o NAME.wsl --with LOG` on the broker); it accounts for {length} at most"
             )),
         }
         (summary, caveats)

@@ -103,6 +103,7 @@ pub(super) fn judge_set(
         what: "request",
         window: (span.1 > span.0).then_some(span),
         objective: query.min,
+        clock: query.clock.as_ref(),
         baseline: &baseline,
         keys: &names.keys,
         objects: &names.objects,

@@ -301,6 +301,7 @@ impl FindingBuilder<'_> {
         let members: Vec<&Stretch> = group.iter().collect();
         Finding {
             across: Vec::new(),
+            is_trigger: false,
             remote: crate::report::Remote::default(),
             verdict,
             confidence,
@@ -507,15 +508,15 @@ fn missing(call_kind: CallKind) -> Vec<Missing> {
     let (decides, record_with) = match call_kind {
         CallKind::Waits(Waits::Lookup) | CallKind::Unnamed => (
             "what it waited for: the name that was looked up, the name server, and whether it replied",
-            "whyslow record --what sched,syscalls,net,dns -p PID",
+            "whyslow record --what +net -p PID",
         ),
         CallKind::Waits(Waits::Connect | Waits::Receive) => (
             "which host it was, and whether packets were lost",
-            "whyslow record --what sched,syscalls,net -p PID",
+            "whyslow record --what +net -p PID",
         ),
         CallKind::Waits(Waits::LockOrQueue) => (
             "which thread held the lock, or whether the thread waited for work",
-            "whyslow record --what sched,syscalls,locks --stacks 1ms",
+            "whyslow record",
         ),
     };
     vec![Missing {

@@ -243,7 +243,7 @@ fn waits(tables: &dyn Tables, window: Option<Window>) -> Result<Vec<Wait>> {
         "holder_gap_id",
     ];
     let texts = [
-        "told_by",
+        "reported_by",
         "comm",
         "kind",
         "lock",
@@ -263,9 +263,9 @@ fn waits(tables: &dyn Tables, window: Option<Window>) -> Result<Vec<Wait>> {
             let (Some(end), Some(utid)) = (cells.int(1, row), cells.small(3, row)) else {
                 return;
             };
-            let (begin, told_by) = (cells.ints[0].at(row), cells.text(0, row));
-            // Kernel lock waits have no `told_by`.
-            if told_by.is_empty() || end - begin < LINK_MIN {
+            let (begin, reported_by) = (cells.ints[0].at(row), cells.text(0, row));
+            // Kernel lock waits have no `reported_by`.
+            if reported_by.is_empty() || end - begin < LINK_MIN {
                 return;
             }
             let text = |place| cells.text(place, row).to_owned();
@@ -289,7 +289,7 @@ fn waits(tables: &dyn Tables, window: Option<Window>) -> Result<Vec<Wait>> {
                 lock: text(3),
                 object: text(4),
                 function: text(5),
-                is_reported: told_by != "samples",
+                is_reported: reported_by != "samples",
                 callsite: cells.int(6, row),
                 holder,
             });

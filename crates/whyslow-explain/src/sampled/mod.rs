@@ -332,6 +332,7 @@ impl FindingBuilder<'_> {
         };
         Finding {
             across: Vec::new(),
+            is_trigger: false,
             remote: crate::report::Remote::default(),
             verdict,
             confidence,
@@ -380,7 +381,7 @@ impl FindingBuilder<'_> {
             decides: "what a thread waited for in a sampling gap: a profile does not distinguish a disk from a \
                       kernel lock"
                 .into(),
-            record_with: "whyslow record --what sched,syscalls,block,locks --stacks 1ms".into(),
+            record_with: "whyslow record".into(),
         }]
     }
 }

@@ -31,15 +31,16 @@ impl WindowSlice {
     /// Loads everything in the window.
     pub(crate) fn load(tables: &dyn Tables, window: Window) -> Result<Self> {
         let info = tables.info();
-        let has = |name: &str| info.rows_of_whole(name) > 0;
+        let is_recorded = |table: &str| whyslow_analysis::is_recorded(tables, table);
         let recorded = Recorded {
-            sched: has("thread_state"),
-            calls: has("syscall"),
-            requests: has("block_io"),
-            locks: has("lock_wait"),
-            stacks: has("stack_sample"),
-            work: has("kernel_work"),
-            handlers: has("irq"),
+            // Without any state, threads have no time to walk through.
+            sched: info.rows_of_whole("thread_state") > 0,
+            calls: is_recorded("syscall")?,
+            requests: is_recorded("block_io")?,
+            locks: is_recorded("lock_wait")?,
+            stacks: is_recorded("stack_sample")?,
+            work: is_recorded("kernel_work")?,
+            handlers: is_recorded("irq")?,
         };
         let mut slice = Self {
             begin: window.begin,
@@ -231,7 +232,10 @@ impl WindowSlice {
 
     fn load_locks(&mut self, tables: &dyn Tables) -> Result<()> {
         let ints = ["ts", "ts_end", "id", "utid", "callsite_id", "holder_utid"];
-        let columns = (&ints[..], &["lock", "told_by", "confidence", "object"][..]);
+        let columns = (
+            &ints[..],
+            &["lock", "reported_by", "confidence", "object"][..],
+        );
         let (end, window) = (self.recording_end, Some(self.window()));
         let (interner, mut found) = (&mut self.interner, Vec::new());
         let reported = &mut self.runtime_waits;

@@ -11,7 +11,7 @@ mod rare;
 mod thread_table;
 
 pub(crate) use interner::{Interner, TextId};
-pub(crate) use thread_table::{RECORDER, ThreadTable};
+pub(crate) use thread_table::ThreadTable;
 
 use std::ops::Range;
 
@@ -227,8 +227,7 @@ pub(crate) struct Loss {
     pub(crate) cpu: Option<i32>,
 }
 
-/// Tables that have rows in the recording. An empty table may mean that nothing happened, or that
-/// it was not recorded.
+/// Events that were recorded, whether or not any happened.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Recorded {
     pub(crate) sched: bool,

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use rustc_hash::FxHashMap;
+use whyslow_analysis::Recorder;
 use whyslow_analysis::read::{Projection, in_order};
 use whyslow_model::row::Row;
 use whyslow_model::tables::{ProcessRow, ThreadRow};
@@ -11,9 +12,6 @@ use whyslow_store::Tables;
 use super::Utid;
 use super::columns::{Result, rows};
 use crate::report::Grade;
-
-/// Name of our own recorder, which no source marks as a tracer.
-pub(crate) const RECORDER: &str = "whyslow";
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ThreadInfo {
@@ -50,6 +48,7 @@ pub(crate) struct ThreadTable {
 impl ThreadTable {
     pub(crate) fn load(tables: &dyn Tables) -> Result<Self> {
         let mut thread_table = Self::default();
+        let recorder = Recorder::of(tables)?;
         let columns = (
             &["upid", "parent_upid", "ts_start", "ts_exit"][..],
             &["comm"][..],
@@ -91,7 +90,7 @@ impl ThreadTable {
                     is_tracer: is(tracer)
                         || upid
                             .and_then(|upid| thread_table.processes.get(&upid))
-                            .is_some_and(|process| process.comm == RECORDER),
+                            .is_some_and(|process| recorder.is_by_name(&process.comm)),
                 };
                 if let (Some(upid), true) =
                     (thread_info.upid, thread_info.pid == Some(thread_info.tid))

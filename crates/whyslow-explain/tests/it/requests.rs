@@ -15,9 +15,9 @@ const MS: i64 = 1_000_000;
 const SECOND: i64 = 1000 * MS;
 const REQUESTS: i64 = 400;
 
-struct Imported {
-    rows: Collected,
-    symbols: Symbols,
+pub(super) struct Imported {
+    pub(super) rows: Collected,
+    pub(super) symbols: Symbols,
 }
 
 /// One in ten requests reads from a slow file for 900 ms.
@@ -25,7 +25,7 @@ fn is_slow(id: i64) -> bool {
     id % 10 == 7
 }
 
-fn imported(slow_ms: i64) -> Imported {
+pub(super) fn imported(slow_ms: i64) -> Imported {
     let mut text = String::from(
         "0.500000 [0] state_process tid=10 pid=10 comm=server\n\
          0.500000 [0] state_process tid=11 pid=10 comm=worker\n",
@@ -97,14 +97,14 @@ fn requests(imported: &mut Imported, slow_ms: i64) {
 
 /// The request was served by the thread that read it.
 fn served(imported: &mut Imported, (id, ts, dur, utid): (i64, i64, i64, i32)) {
-    let got_by = imported.symbols.intern("read");
+    let received_by = imported.symbols.intern("read");
     imported.rows.request_thread.push(RequestThreadRow {
         id,
         ts,
         dur: Some(dur),
         ts_end: Some(ts + dur),
         request: id,
-        got_by,
+        received_by,
         from_utid: None,
         is_shared: false,
         utid,
@@ -115,7 +115,7 @@ fn served(imported: &mut Imported, (id, ts, dur, utid): (i64, i64, i64, i32)) {
     });
 }
 
-fn tables(imported: &Imported) -> MemoryTables {
+pub(super) fn tables(imported: &Imported) -> MemoryTables {
     let info = RecordingInfo {
         begin_ns: 0,
         end_ns: (REQUESTS + 2) * SECOND,

@@ -51,7 +51,7 @@ impl Made {
             pid: Some(100),
             comm: Some(self.name(utid)),
             function: Some(self.word(&format!("{lock}.get"))),
-            told_by: Some(self.word("event")),
+            reported_by: Some(self.word("event")),
             object: Some(self.word(lock)),
             holder_utid: holder.map(|(utid, ..)| utid),
             holder_tid: holder.map(|(utid, ..)| 100 + utid),

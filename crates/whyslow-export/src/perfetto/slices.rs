@@ -297,7 +297,7 @@ const WAIT: [&str; 14] = [
     "holder_comm",
     "holder_function",
     "confidence",
-    "told_by",
+    "reported_by",
 ];
 
 /// Lock waits, below the waiting threads.
@@ -310,12 +310,12 @@ pub(super) fn lock_waits(
     let mut tracks = Tracks::default();
     each(tables, (Kind::Locks, window, filter), &WAIT, &mut |row| {
         let [ts, dur, kind, mode, lock, function, comm, pid, tid, ..] = WAIT;
-        let [.., object, holder, doing, confidence, told_by] = WAIT;
+        let [.., object, holder, doing, confidence, reported_by] = WAIT;
         let Some(begin) = row.int(ts) else {
             return Ok(());
         };
         let thread = tracks.thread(writer, (row.int(pid), row.int(tid)), row.text(comm))?;
-        let name = match row.text(told_by) {
+        let name = match row.text(reported_by) {
             Some(_) => "user-space locks",
             None => "kernel locks",
         };

@@ -1,5 +1,7 @@
 //! Classes of text columns: each new column has to be listed here.
 
+use whyslow_model::trigger;
+
 /// What a text can reveal about the owners of the recorded machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Class {
@@ -161,7 +163,7 @@ pub(super) const COLUMNS: &[(&str, Columns)] = &[
         "request_phase",
         &[("phase", Event), ("endpoint", Argument), ("client", Name)],
     ),
-    ("request_thread", &[("got_by", Public), ("comm", Comm)]),
+    ("request_thread", &[("received_by", Public), ("comm", Comm)]),
     (
         "fd_life",
         &[
@@ -292,7 +294,7 @@ pub(super) const COLUMNS: &[(&str, Columns)] = &[
             ("lock", Function),
             ("comm", Comm),
             ("function", Function),
-            ("told_by", Public),
+            ("reported_by", Public),
             ("object", Function),
             ("holder_comm", Comm),
             ("confidence", Public),
@@ -312,7 +314,7 @@ pub(super) const COLUMNS: &[(&str, Columns)] = &[
             ("comm", Comm),
             ("mount_point", Object),
             ("subject", Object),
-            ("told_by", Public),
+            ("reported_by", Public),
         ],
     ),
     ("marker", &[("comm", Comm), ("name", Event), ("text", Text)]),
@@ -393,10 +395,14 @@ pub(super) fn of_fact(key: &str) -> Class {
         "zone"
         | "mount_ns"
         | "topics"
+        | "topics_partial"
         | "architecture"
         | "machine"
         | "domain"
         | "sysname"
+        | "recorder_pid"
+        | "recorder_cpu_ns"
+        | "recorder_elapsed_ns"
         | "tracer_name"
         | "tracer_major"
         | "tracer_minor"
@@ -405,7 +411,14 @@ pub(super) fn of_fact(key: &str) -> Class {
         | "trace_buffering_scheme"
         | "trace_creation_datetime"
         | "sample_interval_ns"
-        | "sample_interval_told_by" => Public,
+        | "sample_interval_reported_by"
+        | trigger::TIME
+        | trigger::CONDITION
+        | trigger::KIND
+        | trigger::TID
+        | trigger::PID
+        | trigger::DURATION
+        | trigger::COMPLETE => Public,
         "lookup_file" => Object,
         _ => Text,
     }

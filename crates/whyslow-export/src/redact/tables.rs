@@ -272,6 +272,7 @@ impl Part for RedactedPart<'_> {
 #[cfg(test)]
 mod tests {
     use whyslow_model::tables::{self, Collected};
+    use whyslow_model::trigger;
     use whyslow_model::{Feed, Sym, for_each_table};
     use whyslow_store::MemoryTables;
 
@@ -385,6 +386,8 @@ mod tests {
             ("zone", "Europe/Vienna"),
             ("mount_ns", "4026531832"),
             ("sample_interval_ns", "9655615"),
+            (trigger::CONDITION, "open>200ms"),
+            (trigger::TIME, "1700000000000000000"),
             ("hostname", "acme"),
         ];
         for (id, (key, value)) in facts.into_iter().enumerate() {
@@ -402,6 +405,7 @@ mod tests {
         let rows = whyslow_store::rows::<MetadataRow>(&redacted, &mut symbols).expect("a test");
         let values: Vec<&str> = rows.iter().map(|row| symbols.get(row.value)).collect();
         assert_eq!(values[..3], ["Europe/Vienna", "4026531832", "9655615"]);
-        assert_ne!(values[3], "acme");
+        assert_eq!(values[3..5], ["open>200ms", "1700000000000000000"]);
+        assert_ne!(values[5], "acme");
     }
 }

@@ -48,7 +48,7 @@ def export(program, recording, tmp_path):
 
 
 @pytest.fixture
-def ask(program, recording):
+def query(program, recording):
     def run(*words):
         kind, verb, *flags = words
         answer = subprocess.run(
@@ -81,13 +81,13 @@ def stacks():
         tid = 10 + number % 3
         comm = json.dumps(names[number % 3])
         begin, end = f"{1 + number}.000000000", f"{1 + number}.{5 + number:03}000000"
-        who = f"(tid={tid} pid=10 comm={comm})"
+        context = f"(tid={tid} pid=10 comm={comm})"
         lines += [
-            f"{begin} [0] {who} sched_switch prev={tid} prev_comm={comm} prev_state=D next=0",
+            f"{begin} [0] {context} sched_switch prev={tid} prev_comm={comm} prev_state=D next=0",
             f"{end} [0] sched_switch prev=0 prev_state=R next={tid} next_comm={comm}",
-            f"{end} [0] {who} stack kind=back since={begin} state=D cpu=0 "
+            f"{end} [0] {context} stack kind=back since={begin} state=D cpu=0 "
             f"kernel=io_schedule;k{number % 5} user=u{number % 4};main",
-            f"{1 + number}.900000000 [0] {who} sched_switch prev={tid} prev_comm={comm} "
+            f"{1 + number}.900000000 [0] {context} sched_switch prev={tid} prev_comm={comm} "
             f"prev_state=S next={10 + (number + 1) % 3} "
             f"next_comm={json.dumps(names[(number + 1) % 3])}",
         ]

@@ -20,8 +20,8 @@ def samples(family, suffix, *labels):
     }
 
 
-def rows(ask, *words):
-    return ask(*words, "-n", "0")["tables"][0]["rows"]
+def rows(query, *words):
+    return query(*words, "-n", "0")["tables"][0]["rows"]
 
 
 def finished(rows, *keys):
@@ -54,19 +54,19 @@ def check_operations(families, rows, name, keys, labels):
         assert all((count == counts[key]) == (end >= slowest) for end, count in buckets[key]), key
 
 
-def test_requests_are_those_of_devices(families, ask):
+def test_requests_are_those_of_devices(families, query):
     if "whyslow_block_request_bytes" not in families:
         pytest.skip("no requests in this recording")
-    found = rows(ask, "block", "stats", "--by", "dev,op")
+    found = rows(query, "block", "stats", "--by", "dev,op")
     check_operations(families, found, "block_request", ("dev", "op"), ("device", "op"))
     actual = samples(families["whyslow_block_request_bytes"], "_total", "device", "op")
     nearly(actual, {key: row["bytes"] for key, row in finished(found, "dev", "op").items()})
 
 
-def test_calls_are_those_by_name(families, ask):
+def test_calls_are_those_by_name(families, query):
     if "whyslow_syscall_errors" not in families:
         pytest.skip("no calls in this recording")
-    found = rows(ask, "syscalls", "stats")
+    found = rows(query, "syscalls", "stats")
     wanted = finished(found, "name")
     family = families["whyslow_syscall_duration_seconds"]
     nearly(samples(family, "_count", "syscall"), {key: row["count"] - row["unfinished"] for key, row in wanted.items()})
@@ -74,10 +74,10 @@ def test_calls_are_those_by_name(families, ask):
     nearly(actual, {key: row["errors"] for key, row in wanted.items()})
 
 
-def test_time_in_states_is_that_of_commands(families, ask):
+def test_time_in_states_is_that_of_commands(families, query):
     actual = samples(families["whyslow_thread_state_seconds"], "_total", "command", "state")
     wanted = {}
-    for row in rows(ask, "states", "usage", "--by", "comm"):
+    for row in rows(query, "states", "usage", "--by", "comm"):
         for state in ("running", "runnable", "uninterruptible", "sleeping"):
             if row[f"{state}_ns"]:
                 wanted[(row["comm"] or "", state)] = row[f"{state}_ns"] / 1e9
@@ -86,6 +86,6 @@ def test_time_in_states_is_that_of_commands(families, ask):
     nearly({key: value for key, value in actual.items() if key[1] not in others}, wanted)
 
 
-def test_waits_for_cpus_are_all_there(families, ask):
-    found = rows(ask, "sched", "stats", "--by", "reason")
+def test_waits_for_cpus_are_all_there(families, query):
+    found = rows(query, "sched", "stats", "--by", "reason")
     check_operations(families, found, "cpu_wait", ("reason",), ("reason",))

@@ -44,12 +44,12 @@ def length(span):
     return span.end_time_unix_nano - span.start_time_unix_nano
 
 
-def test_operations_are_those_of_the_log(requests, ask):
+def test_operations_are_those_of_the_log(requests, query):
     actual = collections.Counter()
     for pid, span in spans_of(requests):
         if not span.parent_span_id:
             actual[(pid, span.name, span.start_time_unix_nano, length(span))] += 1
-    log = ask("syscalls", "log", "--min", "1ms", "-n", "0")["tables"]
+    log = query("syscalls", "log", "--min", "1ms", "-n", "0")["tables"]
     wanted = collections.Counter(
         (row["pid"], row["name"], row["ts_ns"], row["dur_ns"]) for table in log for row in table["rows"] if row["dur_ns"] is not None
     )
@@ -69,7 +69,7 @@ def test_waits_lie_within_their_operation(requests):
         assert whole.start_time_unix_nano <= wait.start_time_unix_nano < wait.end_time_unix_nano <= whole.end_time_unix_nano
 
 
-def test_time_waited_is_that_of_the_states(requests, ask):
+def test_time_waited_is_that_of_the_states(requests, query):
     """The longest call that is entirely a wait has the thread states that `states log` returns."""
     longest = max((span for _, span in spans_of(requests) if not span.parent_span_id), key=length)
     tid = next(one.value.int_value for one in longest.attributes if one.key == "thread.id")
@@ -79,7 +79,7 @@ def test_time_waited_is_that_of_the_states(requests, ask):
             actual[span.name] += length(span)
     window = f"{longest.start_time_unix_nano}ns..{longest.end_time_unix_nano}ns"
     wanted = collections.Counter()
-    for table in ask("states", "log", "--tid", str(tid), "--min", "10us", "-n", "0", "-w", window)["tables"]:
+    for table in query("states", "log", "--tid", str(tid), "--min", "10us", "-n", "0", "-w", window)["tables"]:
         for row in table["rows"]:
             if row["state"] != "running" and row["dur_ns"] is not None:
                 begin, end = max(row["ts_ns"], longest.start_time_unix_nano), min(row["ts_end_ns"], longest.end_time_unix_nano)

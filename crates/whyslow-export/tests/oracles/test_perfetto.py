@@ -102,7 +102,7 @@ def test_each_cpu_goes_on_with_whom_it_switched_to(trace):
             assert before.sched_switch.next_pid == after.sched_switch.prev_pid
 
 
-def test_time_on_cpus_is_that_of_the_recording(trace, ask, rows_of):
+def test_time_on_cpus_is_that_of_the_recording(trace, query, rows_of):
     if rows_of("sched_slice") == 0:
         pytest.skip("no scheduling in this recording")
     ran, on = Counter(), {}
@@ -114,18 +114,18 @@ def test_time_on_cpus_is_that_of_the_recording(trace, ask, rows_of):
             tid, since = on[cpu]
             ran[tid] += event.timestamp - since
         on[cpu] = (switch.next_pid, event.timestamp)
-    table = ask("cpu", "log", "-n", "0")["tables"][0]
+    table = query("cpu", "log", "-n", "0")["tables"][0]
     actual = Counter()
     for row in table["rows"]:
         actual[row["tid"]] += (row["ts_end_ns"] or row["ts_ns"]) - row["ts_ns"]
     assert {tid: ns for tid, ns in ran.items() if tid} == {tid: ns for tid, ns in actual.items() if ns}
 
 
-def test_a_window_leaves_the_rest_out(export, ask, rows_of):
+def test_a_window_leaves_the_rest_out(export, query, rows_of):
     if rows_of("syscall") == 0:
         pytest.skip("no calls in this recording")
     trace = perfetto.Trace()
     window = ("-w", "+2s..+3s")
     trace.ParseFromString(export("perfetto", *window).read_bytes())
-    actual = ask("syscalls", "log", "-n", "0", *window)["tables"][0]["rows"]
+    actual = query("syscalls", "log", "-n", "0", *window)["tables"][0]["rows"]
     assert sum(1 for name, *_ in slices(trace) if name == "syscall") == len(actual)

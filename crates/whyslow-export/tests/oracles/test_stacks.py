@@ -10,9 +10,9 @@ import pytest
 
 
 @pytest.fixture
-def off_cpu_ns(ask):
+def off_cpu_ns(query):
     """Off-CPU time of the whole recording in ns."""
-    tables = ask("stacks", "usage", "--op", "offcpu", "-n", "0")["tables"]
+    tables = query("stacks", "usage", "--op", "offcpu", "-n", "0")["tables"]
     return sum(row["total_ns"] for table in tables for row in table["rows"])
 
 
@@ -55,7 +55,7 @@ def test_speedscope(export, off_cpu_ns):
     assert total == off_cpu_ns
 
 
-def test_firefox(export, ask, off_cpu_ns):
+def test_firefox(export, query, off_cpu_ns):
     """Walks the profile like the Firefox Profiler: from a sample along prefixes to frames, functions and names."""
     document = json.loads(export("firefox").read_text())
     assert document["meta"]["symbolicated"] is True
@@ -76,7 +76,7 @@ def test_firefox(export, ask, off_cpu_ns):
     # Sums of milliseconds as doubles.
     assert round(weights * 1e6) == pytest.approx(off_cpu_ns, abs=1000)
     assert bool(seen) == (off_cpu_ns > 0)
-    long = [table for kind in ("syscalls", "block") for table in ask(kind, "log", "--min", "1ms", "-n", "0")["tables"]]
+    long = [table for kind in ("syscalls", "block") for table in query(kind, "log", "--min", "1ms", "-n", "0")["tables"]]
     assert markers == sum(row["dur_ns"] is not None for table in long for row in table["rows"])
 
 

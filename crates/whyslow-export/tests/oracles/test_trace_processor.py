@@ -38,8 +38,8 @@ def by(rows, *columns):
     return {row[columns[0]]: tuple(int(row[column]) for column in columns[1:]) for row in rows}
 
 
-def log(ask, kind):
-    return ask(kind, "log", "-n", "0")["tables"][0]["rows"]
+def log(query, kind):
+    return query(kind, "log", "-n", "0")["tables"][0]["rows"]
 
 
 def summed(rows, key):
@@ -56,36 +56,36 @@ def test_nothing_is_lost_or_wrong(select):
     assert select("select name, value from stats where value > 0 and severity in ('error', 'data_loss')") == []
 
 
-def test_calls(select, ask, rows_of):
+def test_calls(select, query, rows_of):
     if rows_of("syscall") == 0:
         pytest.skip("no calls in this recording")
     found = select("select name, count(*) n, sum(dur) ns from slice where category = 'syscall' and dur >= 0 group by name")
-    assert by(found, "name", "n", "ns") == summed(log(ask, "syscalls"), "name")
+    assert by(found, "name", "n", "ns") == summed(log(query, "syscalls"), "name")
     (every,) = select("select count(*) n from slice where category = 'syscall'")
     assert int(every["n"]) == rows_of("syscall")
 
 
-def test_requests(select, ask, rows_of):
+def test_requests(select, query, rows_of):
     if rows_of("block_io") == 0:
         pytest.skip("no requests in this recording")
     found = select(
         "select track.name dev, count(*) n, sum(dur) ns from slice join track on track.id = slice.track_id "
         "where category = 'block' and dur >= 0 group by dev"
     )
-    assert by(found, "dev", "n", "ns") == summed(log(ask, "block"), "dev")
+    assert by(found, "dev", "n", "ns") == summed(log(query, "block"), "dev")
 
 
-def test_time_slices(select, ask, rows_of):
+def test_time_slices(select, query, rows_of):
     if rows_of("sched_slice") == 0:
         pytest.skip("no scheduling in this recording")
     found = select("select tid, count(*) n from sched_slice join thread using (utid) where tid != 0 group by tid")
     wanted = {}
-    for row in log(ask, "cpu"):
+    for row in log(query, "cpu"):
         wanted[str(row["tid"])] = (wanted.get(str(row["tid"]), (0,))[0] + 1,)
     assert by(found, "tid", "n") == wanted
 
 
-def test_waits(select, ask, rows_of):
+def test_waits(select, query, rows_of):
     """Time in uninterruptible sleep. Perfetto takes the first switch of a CPU as the start of the next
     thread, and ignores the thread that it replaced."""
     if rows_of("thread_state") == 0:
@@ -95,7 +95,7 @@ def test_waits(select, ask, rows_of):
         "where tid != 0 and dur > 0 and state like 'D%' group by tid"
     )
     wanted = {}
-    rows = log(ask, "states")
+    rows = log(query, "states")
     first = min(row["ts_ns"] for row in rows)
     for row in rows:
         if row["state"] == "uninterruptible" and row["dur_ns"] and row["ts_ns"] > first:

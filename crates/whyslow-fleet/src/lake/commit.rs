@@ -11,8 +11,9 @@ use whyslow_model::Ns;
 use super::layout::{self, COMMITS, Member, Partition, VERSION};
 use super::{Lake, LakeError};
 
-/// Version of the commit format, within one layout.
-const COMMIT_VERSION: u32 = 1;
+/// Version of the commit format and of the tables' columns, within one layout. Version 2 renamed
+/// columns of `finding`; those of version 1 are translated when they are read (`encode`).
+const COMMIT_VERSION: u32 = 2;
 /// A larger commit was not written by us.
 const COMMIT_BYTES_MAX: u64 = 256 << 20;
 
@@ -29,7 +30,7 @@ pub struct FileInfo {
 
 /// A recording contained in a compaction.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Held {
+pub struct RecordingKey {
     pub host: String,
     pub recording: String,
 }
@@ -72,7 +73,7 @@ pub struct Commit {
     /// Of a compaction: the recordings whose rows its files contain. They replace the files of
     /// these recordings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub recordings: Vec<Held>,
+    pub recordings: Vec<RecordingKey>,
     /// Compactions that are no longer valid.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replaces: Vec<String>,
@@ -136,7 +137,7 @@ impl FileInfo {
 #[derive(Debug, Clone, Default)]
 pub struct Day {
     /// Recordings with files of their own, and when they were committed.
-    pub ones: BTreeMap<Held, Timestamp>,
+    pub ones: BTreeMap<RecordingKey, Timestamp>,
     /// Valid compactions, and when they were committed.
     pub many: BTreeMap<String, (Commit, Timestamp)>,
     /// Commits of superseded recordings and compactions: their rows are in another compaction.
@@ -186,7 +187,7 @@ impl Lake {
             let day = listing.days.entry(partition).or_default();
             match member {
                 Member::One { host, recording } => {
-                    day.ones.insert(Held { host, recording }, at);
+                    day.ones.insert(RecordingKey { host, recording }, at);
                 }
                 Member::Many(id) => {
                     let commit = self.commit_of(&object).await?;
@@ -223,7 +224,7 @@ fn settle(day: &mut Day) {
             day.spent.insert(Member::Many(id));
         }
     }
-    let held: BTreeSet<Held> = day
+    let held: BTreeSet<RecordingKey> = day
         .many
         .values()
         .flat_map(|(commit, _)| commit.recordings.iter().cloned())

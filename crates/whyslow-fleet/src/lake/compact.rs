@@ -16,7 +16,7 @@ use arrow_select::take::take_record_batch;
 use jiff::Timestamp;
 use parquet::errors::ParquetError;
 
-use super::commit::{Commit, Day, Held};
+use super::commit::{Commit, Day, RecordingKey};
 use super::layout::{Member, Partition};
 use super::lock::Lock;
 use super::push::{Place, check};
@@ -67,7 +67,7 @@ pub struct Compacted {
 
 /// A recording that may be merged with others.
 struct One {
-    held: Held,
+    held: RecordingKey,
     commit: Commit,
 }
 
@@ -246,7 +246,7 @@ fn sorted(table: &LakeTable, batches: &[RecordBatch]) -> Result<RecordBatch, Par
     Ok(take_record_batch(&all, &row_order(&columns)?)?)
 }
 
-pub(super) fn member(held: &Held) -> Member {
+pub(super) fn member(held: &RecordingKey) -> Member {
     Member::One {
         host: held.host.clone(),
         recording: held.recording.clone(),

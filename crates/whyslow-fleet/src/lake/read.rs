@@ -2,7 +2,7 @@
 
 use arrow_array::RecordBatch;
 
-use super::commit::Held;
+use super::commit::RecordingKey;
 use super::layout::{Member, Partition};
 use super::{Lake, LakeError, Listing};
 use crate::columns::LakeTable;
@@ -31,7 +31,7 @@ impl Lake {
 fn members(listing: &Listing) -> Vec<(&Partition, Member)> {
     let of_day = |(partition, day)| {
         let day: &super::commit::Day = day;
-        let one = |held: &Held| super::compact::member(held);
+        let one = |held: &RecordingKey| super::compact::member(held);
         let ones = day.ones.keys().map(one);
         let many = day.many.keys().map(|id| Member::Many(id.clone()));
         let members: Vec<Member> = ones.chain(many).collect();

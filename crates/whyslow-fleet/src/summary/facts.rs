@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use whyslow_analysis::rollup;
+use whyslow_analysis::{is_recorded, rollup};
 use whyslow_model::Symbols;
 use whyslow_model::tables::{CpuRow, LostEventsRow, MetadataRow};
 use whyslow_store::{Tables, rows};
@@ -33,14 +33,12 @@ pub(super) fn recording(
         .collect();
     kinds.sort_unstable();
     kinds.dedup();
-    let topics = known("topics");
-    let missing = rollup::kinds().into_iter().filter(|kind| {
-        let is_recorded = topics
-            .as_ref()
-            .map(|topics| topics.split(',').any(|topic| topic == kind.topic));
-        info.rows_of_whole(kind.table) == 0 && is_recorded != Some(true)
-    });
-    let missing: Vec<&str> = missing.map(|kind| kind.name).collect();
+    let mut missing = Vec::new();
+    for kind in rollup::kinds() {
+        if !is_recorded(tables, kind.table)? {
+            missing.push(kind.name);
+        }
+    }
     Ok(RecordingRow {
         recording: facts.recording.clone(),
         host: facts.host.clone(),

@@ -119,7 +119,7 @@ fn of_pattern(pattern: &Pattern, report: &Report, facts: &RecordingFacts) -> Fin
 fn empty(
     facts: &RecordingFacts,
     (ts, dur): (i64, i64),
-    (told_by, target): (&str, &str),
+    (source, target): (&str, &str),
     verdict: &str,
 ) -> FindingRow {
     FindingRow {
@@ -128,7 +128,7 @@ fn empty(
         nr: 0,
         ts,
         dur,
-        told_by: told_by.to_owned(),
+        source: source.to_owned(),
         target: target.to_owned(),
         operation: String::new(),
         victim: None,

@@ -13,17 +13,17 @@ lake_table! {
         ts: i64 [Time],
         /// Duration of what was slow.
         dur: i64 [Duration],
-        /// Kind of verdict: finding (why something was slow), finding (a known problem), pattern (the
-        /// class of slowness).
-        told_by: String,
+        /// Kind of verdict: finding (why one operation was slow), observation (a known pattern of
+        /// behaviour), pattern (the class of slowness).
+        source: String,
         /// What was slow: operation, request, thread, window, device, lookup, …
         target: String,
         /// Its operation or name, with placeholders for the parts that vary.
         operation: String,
         /// The thread or process that was slow.
         victim: Option<String>,
-        /// Mechanism by which the victim was delayed: an id of `explain`; for findings their kind,
-        /// for patterns their class.
+        /// Mechanism by which the victim was delayed: an id of `explain`; for
+        /// observations their kind, for patterns their class.
         mechanism: String,
         /// What the culprit did: an id of `explain`.
         root: Option<String>,

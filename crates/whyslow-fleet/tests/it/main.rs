@@ -2,6 +2,7 @@
 //! there exactly once and complete.
 
 mod faults;
+mod former_versions;
 mod made;
 mod pushes;
 mod store;

@@ -16,6 +16,7 @@ use crate::importers::ctf::consumer::{self, ClassRef, Consumer, Domain, Trace, W
 use crate::importers::ctf::decoded::DecodedEvent;
 use crate::importers::ctf::lttng::Mapper;
 use crate::importers::ctf::reader::{CtfReader, Summary};
+use crate::importers::tracepoint::topics::DeclaredTopics;
 
 /// Reads all traces into the session.
 pub(super) fn read<S: RowSink>(
@@ -191,6 +192,14 @@ fn describe<S: RowSink>(trace: &Trace, session: &mut Session<'_, S>) {
             EnvironmentValue::Integer(number) => {
                 account.add_fact(&label, key, &number.to_string());
             }
+        }
+    }
+    // Only events that were enabled are declared.
+    if trace.domain != Domain::Unknown {
+        let events = trace.class.streams.iter().flat_map(|stream| &stream.events);
+        let events: Vec<&str> = events.map(|event| event.name.as_str()).collect();
+        for (key, value) in DeclaredTopics::of(&events).facts() {
+            account.add_fact(&label, key, &value);
         }
     }
     for clock in &trace.class.clocks {

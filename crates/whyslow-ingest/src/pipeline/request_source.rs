@@ -2,7 +2,7 @@
 //! sources.
 //!
 //! A request is logged when it ends, so a long one follows others that started later. The requests
-//! of a file are held back for sorting, up to a limit. A request is too late only if a very large
+//! of a file are buffered for sorting, up to a limit. A request is too late only if a very large
 //! number of others started and ended in the meantime; it is kept, with an id that is out of order,
 //! and counted.
 

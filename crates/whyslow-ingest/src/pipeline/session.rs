@@ -120,6 +120,11 @@ impl<'o, S: RowSink> Session<'o, S> {
         self.account.source_kinds = names.collect();
     }
 
+    /// The process that records, as reported by itself.
+    pub(super) fn expect_recorder(&mut self, pid: i32) {
+        self.trackers.expect_recorder(pid);
+    }
+
     /// Handles the next event of a trace, after all earlier data of the other sources. `Break`
     /// means that the import has to stop: [`Self::finish`] returns the reason.
     #[inline]

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use whyslow_model::Ns;
 use whyslow_model::event::{Loss, LossKind, SyscallArgs};
+use whyslow_model::recorder::RECORDER_PID;
 use whyslow_model::spool::{ELSEWHERE, Record};
-use whyslow_model::stat;
+use whyslow_model::{stat, trigger};
 
 use super::ImportError;
 use super::account::LogEntry;
@@ -149,8 +150,9 @@ fn emit<S: RowSink>(
         let Some((head, record)) = window.record(ordered) else {
             continue;
         };
+        let ts = (ordered.ts as i64).saturating_add(offset);
         let place = Place {
-            ts: (ordered.ts as i64).saturating_add(offset),
+            ts,
             is_entry: ordered.is_entry(),
             pointed: ordered.pointed.as_deref(),
         };
@@ -191,10 +193,18 @@ fn emit<S: RowSink>(
             Converted::Event(event) => session.event(event)?,
             Converted::Loss(loss) => session.loss(&loss),
             Converted::Fact(name, value) => {
-                let (name, value) = (
-                    String::from_utf8_lossy(name),
-                    String::from_utf8_lossy(value),
-                );
+                let name = String::from_utf8_lossy(name);
+                // Only here can its time be converted.
+                let value = if name == trigger::TIME {
+                    ts.to_string().into()
+                } else {
+                    String::from_utf8_lossy(value)
+                };
+                if name == RECORDER_PID
+                    && let Ok(pid) = value.parse()
+                {
+                    session.expect_recorder(pid);
+                }
                 session.account.add_fact(LABEL, &name, &value);
             }
             Converted::Nothing => {}

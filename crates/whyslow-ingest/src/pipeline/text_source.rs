@@ -20,7 +20,7 @@ use crate::importers::markers;
 use crate::importers::snoops;
 use crate::importers::strace::{self, Origin};
 use crate::importers::sysstat;
-use crate::importers::text::{self, Item, LINE_BYTES_MAX, Line, Room};
+use crate::importers::text::{self, EventBuffers, Item, LINE_BYTES_MAX, Line};
 use crate::limits;
 
 /// Content of a line.
@@ -232,7 +232,7 @@ impl TextQueue {
         let mut text = Text::new((log.tool, source), log.text, shift_ns);
         text.record_bad(&stat::SNOOP_LINE_BAD, log.bad_count, log.bad);
         text.remarks = vec![
-            (&stat::SNOOP_STATUS_LINE, log.talk),
+            (&stat::SNOOP_STATUS_LINE, log.status_lines),
             (&stat::SNOOP_NO_THREADS, log.no_thread),
             (&stat::SNOOP_NO_TIMES, log.untimed),
             (&stat::SNOOP_CLOCK_GUESSED, log.zones),
@@ -286,7 +286,7 @@ impl TextQueue {
             self.next += 1;
             let text = &self.texts[place.text];
             let line = &text.content[place.begin..place.end];
-            let mut room = Room::default();
+            let mut room = EventBuffers::default();
             match text::parse(line, &mut self.line, &mut room) {
                 Ok(Item::Event { event, .. }) => {
                     let ts = place.ts;
@@ -347,7 +347,7 @@ impl Text {
         let content = std::mem::take(&mut self.content);
         for (number, text) in content.split_inclusive('\n').enumerate() {
             let end = begin + text.len();
-            let mut room = Room::default();
+            let mut room = EventBuffers::default();
             let parsed = if text.len() > LINE_BYTES_MAX {
                 Err(format!("line exceeds {LINE_BYTES_MAX} bytes"))
             } else {

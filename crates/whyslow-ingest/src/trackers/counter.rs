@@ -36,7 +36,7 @@ impl CounterTracker {
                 mount_point,
                 subject: None,
                 interval_ns: None,
-                told_by: None,
+                reported_by: None,
             };
             out.sink.emit(row);
             self.next_id += 1;
@@ -53,7 +53,7 @@ impl CounterTracker {
         let process = counters.pid.and_then(|pid| processes.by_pid(pid));
         let comm = here.thread.and_then(|thread| thread.comm);
         let subject = counters.subject.map(|subject| out.intern(subject));
-        let told_by = out.symbols.intern(counters.told_by);
+        let reported_by = out.symbols.intern(counters.reported_by);
         for (name, value, unit) in counters.values.iter() {
             let row = CounterRow {
                 id: self.next_id,
@@ -69,7 +69,7 @@ impl CounterTracker {
                 mount_point: None,
                 subject,
                 interval_ns: counters.interval,
-                told_by: Some(told_by),
+                reported_by: Some(reported_by),
             };
             out.sink.emit(row);
             self.next_id += 1;

@@ -110,6 +110,11 @@ impl Trackers {
         self.topics.processes.expect_names(names);
     }
 
+    /// The process that records, as reported by itself: it is marked as the tracer.
+    pub fn expect_recorder(&mut self, pid: i32) {
+        self.topics.processes.expect_recorder(pid);
+    }
+
     /// To be called first. `has_both`: request logs and recordings; `has_traces`: related logs.
     pub fn expect_requests(&mut self, has_both: bool, has_traces: bool) {
         self.topics.request.expect(has_both, has_traces);

@@ -91,6 +91,11 @@ impl Processes {
         self.threads.expect_names(names);
     }
 
+    /// The process that records.
+    pub(super) fn expect_recorder(&mut self, pid: i32) {
+        self.threads.expect_recorder(pid);
+    }
+
     /// A thread in a profile: id, process, name. `is_other` if the id belonged to another thread of
     /// the runtime before. The kernel's own name of the thread is kept.
     pub(super) fn sampled<S: EmitAll>(

@@ -7,7 +7,7 @@
 //!   that event only. The first switch then shows that the previous thread was running since the
 //!   first event of the CPU, or since contexts last named another thread: its slice is written with
 //!   an unrecorded start. Events without context have no thread; to identify it, all of them would
-//!   have to be held back until the switch.
+//!   have to be buffered until the switch.
 //! * After a loss, the running thread is unknown until the next switch or context.
 //! * If a switch or context names a thread other than the one known to be running, switches were
 //!   lost unnoticed. The known slice ends at the last event that confirmed it, the time in between

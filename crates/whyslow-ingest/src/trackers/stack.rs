@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use whyslow_model::event::{Body, Frame, LockWait, PrevState, Stack, StackKind, WallLook};
+use whyslow_model::event::{Body, Frame, LockWait, PrevState, Stack, StackKind, WallSample};
 use whyslow_model::spool::WallEnd;
 use whyslow_model::tables::{EmitAll, LockWaitRow, StackSampleRow};
 use whyslow_model::{Ns, stat};
@@ -174,7 +174,7 @@ impl StackTracker {
         out.sink.emit(row);
     }
 
-    fn wall<S: EmitAll>(&mut self, look: &WallLook<'_>, here: &Here, out: &mut Output<'_, S>) {
+    fn wall<S: EmitAll>(&mut self, look: &WallSample<'_>, here: &Here, out: &mut Output<'_, S>) {
         let Some(thread) = here.thread else {
             out.anomalies.count(&stat::THREAD_UNKNOWN, here.ts);
             return;
@@ -282,7 +282,7 @@ impl StackTracker {
             cpu: here.cpu,
             function: outside_of_locks(&frames, out),
             callsite_id: self.sites.stack(frames.iter(), here.ts, out),
-            told_by: None,
+            reported_by: None,
             object: None,
             holder_utid: None,
             holder_tid: None,

@@ -153,7 +153,7 @@ impl Open {
         }
     }
 
-    /// Both sides know that it ended, as far as this side can tell.
+    /// Both sides know that it ended, as far as this side knows.
     fn is_closed_by_both(&self) -> bool {
         use TcpState::{Closing, FinWait1, FinWait2, LastAck, TimeWait};
         [FinWait1, FinWait2, Closing, LastAck, TimeWait].contains(&self.change.from)

@@ -110,6 +110,8 @@ pub(super) struct Threads {
     pub(super) changes: Vec<Change>,
     /// Names given by runtimes, whose kernel names may be truncated, by thread id.
     whole_names: FxHashMap<i32, Box<str>>,
+    /// Process id of the recorder, if it reported itself.
+    recorder: Option<i32>,
 }
 
 /// Maximum length of a thread name in the kernel, in bytes.
@@ -120,6 +122,15 @@ impl Threads {
     pub(super) fn expect_names(&mut self, names: impl Iterator<Item = (i32, Box<str>)>) {
         let long = names.filter(|(_, name)| name.len() > KERNEL_NAME);
         self.whole_names.extend(long);
+    }
+
+    /// Marks a process as the recorder. It exists during the whole recording, so that its id belongs
+    /// to no other process.
+    pub(super) fn expect_recorder(&mut self, pid: i32) {
+        self.recorder = Some(pid);
+        if let Some(&process) = self.by_pid.get(&pid) {
+            self.processes[process as usize].is_tracer = true;
+        }
     }
 
     /// The full name, if the kernel may have truncated it.
@@ -309,10 +320,11 @@ impl Threads {
         let base = path.rsplit('/').next().unwrap_or(path);
         let is_tracer = TRACERS.contains(&base);
         self.records[slot as usize].is_tracer = is_tracer;
+        let recorder = self.recorder;
         if let Some(process) = self.process_of(slot) {
             process.exe = Some(exe);
             process.about.command_line = None;
-            process.is_tracer = is_tracer;
+            process.is_tracer = is_tracer || recorder == Some(process.pid);
         }
     }
 
@@ -438,7 +450,7 @@ impl Threads {
             about: About::default(),
             ts_start: None,
             ts_exit: None,
-            is_tracer: false,
+            is_tracer: self.recorder == Some(pid),
             members: 0,
             live: 0,
             ended: false,

@@ -55,7 +55,7 @@ fn holders_are_those_that_the_program_wrote_down() {
     let word = |sym| imported.symbols.get(sym).to_owned();
     let mut checked = 0;
     for row in &imported.rows.lock_wait {
-        assert_eq!(row.told_by.map(word).as_deref(), Some("dump"));
+        assert_eq!(row.reported_by.map(word).as_deref(), Some("dump"));
         let waiter = row.comm.map(word).expect("a name");
         let holder = row.holder_comm.map(word).expect("dumps show the holder");
         assert_eq!(row.confidence.map(word).as_deref(), Some("high"));

@@ -8,6 +8,7 @@ use tempfile::TempDir;
 use whyslow_ingest::{InMemory, import_in_memory};
 use whyslow_model::spool::{BLOCK_BYTES, Block, ENTRY_RECORDED, Encoder, Kind};
 use whyslow_model::tables::SyscallRow;
+use whyslow_model::trigger;
 
 const MS: u64 = 1_000_000;
 /// Wall-clock time at monotonic zero.
@@ -75,6 +76,28 @@ impl Spool {
     }
 }
 
+#[test]
+fn the_time_of_a_trigger_is_converted() {
+    let mut spool = Spool::new();
+    let mut encoder = Encoder::default();
+    let mut fact = |ts: u64, key: &str, value: &str| {
+        let record = encoder.begin(Kind::Fact, ts, (0, 0));
+        record.text(key.as_bytes()).text(value.as_bytes()).end();
+    };
+    fact(2 * MS, trigger::TIME, "");
+    fact(MS, trigger::CONDITION, "open>1s");
+    spool.block(&encoder, u64::MAX);
+    let imported = spool.import();
+    let value = |key: &str| {
+        let mut rows = imported.rows.metadata.iter();
+        let row = rows.find(|row| text(&imported, row.key) == key);
+        row.map(|row| text(&imported, row.value))
+    };
+    let expected = (EPOCH + 2 * MS as i64).to_string();
+    assert_eq!(value(trigger::TIME), Some(expected));
+    assert_eq!(value(trigger::CONDITION).as_deref(), Some("open>1s"));
+}
+
 fn call(encoder: &mut Encoder, ts: u64, entered: u64, (nr, ret): (u32, i64), args: [u64; 3]) {
     let record = encoder.begin_on(Kind::Syscall, ts, (7, 7), (0, 0));
     record.u64(entered).u64(ret as u64).u32(nr).u32(3);
@@ -94,6 +117,43 @@ fn shown(imported: &InMemory) -> Vec<(String, i64, Option<i64>, Option<i64>)> {
         (name, row.ts - EPOCH, row.dur, row.ret)
     };
     imported.rows.syscall.iter().map(show).collect()
+}
+
+#[test]
+fn the_recorder_is_the_process_that_reported_itself_whatever_others_are_called() {
+    let mut spool = Spool::new();
+    let mut encoder = Encoder::default();
+    encoder
+        .begin(Kind::Fact, MS, (0, 0))
+        .text(b"recorder_pid")
+        .text(b"9")
+        .end();
+    call(&mut encoder, 41 * MS, 40 * MS, (OPENAT, 3), [0, 0, 0]);
+    let record = encoder.begin_on(Kind::Syscall, 50 * MS, (12, 9), (1, 0));
+    record.u64(45 * MS).u64(5).u32(READ).u32(3);
+    record.u64(4).u64(0).u64(100).end();
+    spool.block(&encoder, u64::MAX);
+    let imported = spool.import();
+    let rows = &imported.rows;
+    let mut processes: Vec<_> = rows
+        .process
+        .iter()
+        .map(|row| (row.pid, row.is_tracer))
+        .collect();
+    processes.sort_unstable();
+    assert_eq!(processes, [(7, false), (9, true)]);
+    let mut threads: Vec<_> = rows
+        .thread
+        .iter()
+        .map(|row| (row.tid, row.is_tracer))
+        .collect();
+    threads.sort_unstable();
+    assert_eq!(threads, [(7, false), (12, true)]);
+    let fact = rows
+        .metadata
+        .iter()
+        .find(|row| text(&imported, row.key) == "recorder_pid");
+    assert!(fact.is_some_and(|row| text(&imported, row.value) == "9"));
 }
 
 #[test]

@@ -157,7 +157,7 @@ fn other_flags_tell_less_and_nothing_else() {
         counted.collect::<Vec<_>>()
     };
     assert_eq!(counts(&imported_sums(&without)), counts(&whole));
-    let untold = without
+    let dropped = without
         .anomalies
         .iter()
         .find(|one| one.name == "STRACE_NO_DURATIONS");
@@ -166,7 +166,7 @@ fn other_flags_tell_less_and_nothing_else() {
         .syscall
         .iter()
         .filter(|row| row.dur.is_none() && row.ret.is_some());
-    assert_eq!(untold.map(|one| one.count), Some(open.count() as u64));
+    assert_eq!(dropped.map(|one| one.count), Some(open.count() as u64));
     // In brackets, as strace writes to a terminal.
     let bracketed: String = log
         .lines()

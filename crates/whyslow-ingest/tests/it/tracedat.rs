@@ -152,9 +152,9 @@ fn what_printed(name: &str, text: &str) -> String {
             .to_owned()
     };
     let without_prio = |text: &str| {
-        let (who, rest) = text.split_once(" [").expect("a priority");
+        let (task, rest) = text.split_once(" [").expect("a priority");
         let rest = rest.split_once(']').expect("an end").1.trim();
-        (who.to_owned(), rest.to_owned())
+        (task.to_owned(), rest.to_owned())
     };
     let hexadecimal = |text: &str| {
         let digits = text.trim_start_matches("0x");

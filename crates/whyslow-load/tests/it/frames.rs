@@ -59,7 +59,7 @@ async fn frames<S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin>(stream:
     tokio::time::sleep(std::time::Duration::from_millis(200)).await;
 }
 
-/// Replies to a request with a GOAWAY that says it was not processed: RFC 9113, sections 6.5 and
+/// Replies to a request with a GOAWAY that states it was not processed: RFC 9113, sections 6.5 and
 /// 6.8.
 async fn unwilling(mut stream: TcpStream) {
     let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
@@ -137,7 +137,7 @@ fn requests_of_http2_share_a_connection_and_their_failures_have_names() {
         assert!(error.contains(words), "{path}: {error}");
     };
     check("/reset", Outcome::Reset, "REFUSED_STREAM");
-    // It says that it has seen the request, and then closes the connection.
+    // It states that it has seen the request, and then closes the connection.
     check("/goaway", Outcome::Closed, "prematurely");
     let port = serve(unwilling);
     let row = only(

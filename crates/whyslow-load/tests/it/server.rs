@@ -1,4 +1,4 @@
-//! A server that does what the path says, and logs what arrived.
+//! A server that does what the path requests, and logs what arrived.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};

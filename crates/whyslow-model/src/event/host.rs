@@ -98,7 +98,7 @@ pub struct StateCounters<'a> {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ReportedCounters<'a> {
     /// Tool, such as `iostat`.
-    pub told_by: &'a str,
+    pub reported_by: &'a str,
     /// Process of the counters.
     pub pid: Option<i32>,
     /// Part of the machine: a device, a CPU, an interface.

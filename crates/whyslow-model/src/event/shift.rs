@@ -1,6 +1,6 @@
 //! Timestamps in event payloads.
 
-use super::{Body, CacheFill, FilledPages, LockWait, ProcessAbout, Stack, WallLook};
+use super::{Body, CacheFill, FilledPages, LockWait, ProcessAbout, Stack, WallSample};
 use crate::Ns;
 
 impl Body<'_> {
@@ -34,7 +34,7 @@ impl Body<'_> {
                 since: later(stack.since),
                 ..stack
             }),
-            Self::Wall(look) => Self::Wall(WallLook {
+            Self::Wall(look) => Self::Wall(WallSample {
                 since: later(look.since),
                 ..look
             }),
@@ -141,7 +141,7 @@ mod tests {
                 cpu: None,
                 frames: &[],
             }),
-            Body::Wall(WallLook {
+            Body::Wall(WallSample {
                 since: at,
                 state: None,
                 credits: 1,

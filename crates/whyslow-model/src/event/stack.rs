@@ -37,7 +37,7 @@ pub struct Stack<'a> {
 
 /// Activity of a thread over a period, from a wall-clock sampler.
 #[derive(Debug, Clone, Copy)]
-pub struct WallLook<'a> {
+pub struct WallSample<'a> {
     /// Start of the period; the event is its end.
     pub since: Ns,
     /// `None` if the thread was on a CPU.

@@ -33,6 +33,6 @@ crate::table! {
         /// instantaneous value, or if the tool does not report the interval.
         interval_ns: Option<i64> [Duration],
         /// Tool that reported the value: iostat, sar, …; null if it was read from `/proc`.
-        told_by: Option<Sym>,
+        reported_by: Option<Sym>,
     }
 }

@@ -46,7 +46,7 @@ crate::table! {
         /// Evidence for a user-space lock wait: event (reported by the runtime), samples (start and
         /// end are as precise as the sampling interval), dump (seen in thread dumps; it lasted at
         /// least from the first to the last of them); null for kernel locks.
-        told_by: Option<Sym>,
+        reported_by: Option<Sym>,
         /// Class of a user-space lock, otherwise of the waiting code.
         object: Option<Sym>,
         /// Thread that held a user-space lock for most of the wait (recording-unique id); null if

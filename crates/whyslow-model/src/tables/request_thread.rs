@@ -16,7 +16,7 @@ crate::table! {
         /// How the thread received the request: read (from the connection), write (unknown: it
         /// wrote the response), futex, eventfd, pipe, unix, socket (from a local process), clone
         /// (the thread was created while another one served the request).
-        got_by: Sym,
+        received_by: Sym,
         /// Thread that passed on the request (recording-unique id); null for the thread that read
         /// it.
         from_utid: Option<i32> [Id],

@@ -150,7 +150,7 @@ fn functions() -> Check {
     match load::try_function() {
         Ok(()) => Check::new(name, State::Good, "available: record --function"),
         Err(reason) => Check::new(name, State::Limited, reason).fix(
-            "use Linux 5.15 or newer with CONFIG_UPROBES=y and CONFIG_BPF_EVENTS=y; newer kernels require CAP_SYS_ADMIN: sudo whyslow …",
+            "use Linux 5.15 or newer with CONFIG_UPROBES=y and CONFIG_BPF_EVENTS=y; newer kernels require CAP_SYS_ADMIN: sudo whyslow record",
         ),
     }
 }

@@ -52,8 +52,9 @@ const FEW: &str = "sudo setpriv --reuid \"$(id -u)\" --regid \"$(id -g)\" --init
 pub(super) fn check(may: Privileges) -> Check {
     let check = |state, found: String| Check::new("privileges", state, found);
     if !may.may_load() {
-        let fix =
-            format!("run as root: sudo whyslow …; or with only the required capabilities: {FEW}");
+        let fix = format!(
+            "run as root: sudo whyslow record; or with only the required capabilities: {FEW}"
+        );
         return check(State::Bad, "cannot load BPF programs".into()).fix(&fix);
     }
     let lacking: Vec<&str> = [
@@ -76,7 +77,7 @@ pub(super) fn check(may: Privileges) -> Check {
         );
     }
     let found = format!("can load BPF programs; missing {}", lacking.join("; "));
-    check(State::Limited, found).fix(&format!("sudo whyslow …, or {FEW}"))
+    check(State::Limited, found).fix(&format!("sudo whyslow record, or {FEW}"))
 }
 
 #[cfg(test)]

@@ -64,7 +64,7 @@ fn symbols(may: Privileges) -> Check {
     let fix = if may.may_see_addresses() {
         "sudo sysctl kernel.kptr_restrict=1"
     } else {
-        "sudo whyslow …, or CAP_SYSLOG, or sudo sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1"
+        "sudo whyslow record, or CAP_SYSLOG, or sudo sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1"
     };
     Check::new(name, State::Limited, found).fix(fix)
 }

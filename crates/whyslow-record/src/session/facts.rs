@@ -1,7 +1,13 @@
 //! Records about the recording itself.
 
+use std::collections::BTreeSet;
+
+use std::time::Duration;
+
+use whyslow_model::recorder::{RECORDER_CPU, RECORDER_ELAPSED};
 use whyslow_model::spool::{ELSEWHERE, Encoder, Kind};
 
+use super::Progress;
 use crate::clock;
 use crate::marks::Mark;
 use crate::options::Options;
@@ -16,7 +22,9 @@ pub(super) fn complete_topics(options: &Options, off: &[Off]) -> String {
         .iter()
         .filter(is_whole)
         .map(|topic| topic.name());
-    let stacks = options.stack_min.is_some() && !off.iter().any(|off| off.program == STACKS);
+    let takes_stacks =
+        options.stack_min.is_some() || options.sample_hz > 0 || options.wall.is_some();
+    let stacks = takes_stacks && !off.iter().any(|off| off.program == STACKS);
     let names = names.chain(stacks.then_some("stacks"));
     let mut probes = options.probes.iter();
     let has_functions = probes.any(|probe| matches!(probe.what, What::Function { .. }));
@@ -32,6 +40,12 @@ pub(super) fn write_off_programs(off: &[Off], encoder: &mut Encoder) {
     for off in off {
         let text = format!("{}: {} ({})", off.program, off.reason, off.provides);
         fact(encoder, "off", &text);
+    }
+    let topics: BTreeSet<Topic> = off.iter().filter_map(|off| off.topic).collect();
+    if !topics.is_empty() {
+        // Without rows of these, it is not known whether anything happened.
+        let names: Vec<&str> = topics.into_iter().map(Topic::name).collect();
+        fact(encoder, "topics_partial", &names.join(","));
     }
 }
 
@@ -49,6 +63,13 @@ pub(super) fn fact(encoder: &mut Encoder, name: &str, value: &str) {
         .text(name.as_bytes())
         .text(value.as_bytes())
         .end();
+}
+
+/// What the recorder itself used, from its start to the end of the recording.
+pub(super) fn write_cost(progress: &Progress, encoder: &mut Encoder) {
+    let mut ns = |name, length: Duration| fact(encoder, name, &length.as_nanos().to_string());
+    ns(RECORDER_CPU, progress.own_cpu);
+    ns(RECORDER_ELAPSED, progress.elapsed);
 }
 
 /// Program forms that run instead of the preferred ones.

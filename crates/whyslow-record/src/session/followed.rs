@@ -106,7 +106,7 @@ impl Session<'_> {
             .pack_all(&head, until.monotonic)
             .map_err(failed)?;
         sink.followers.begin(id, head);
-        // Everything up to then was written before: later records were held back.
+        // Everything up to then was written before: later records were buffered.
         sink.complete_until = sink.complete_until.max(until.monotonic);
         sink.release_pending();
         sink.symbolizer.begin_spool();

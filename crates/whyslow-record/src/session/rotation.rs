@@ -78,7 +78,7 @@ impl Session<'_> {
     }
 
     /// Drains the rings, including all calls in progress, which are also written to the next spool.
-    /// Returns the time up to which the records are complete; later ones are held back for the next
+    /// Returns the time up to which the records are complete; later ones are buffered for the next
     /// spool. Rings are emptied one after another: otherwise, for a thread that migrated meanwhile,
     /// a return could be in this spool and the data of its call in the next.
     pub(super) fn drain_with_in_flight(&mut self) -> Result<Clocks, RecordError> {

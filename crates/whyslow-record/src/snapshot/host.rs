@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use whyslow_model::recorder::RECORDER_PID;
 use whyslow_model::spool::{Encoder, Kind};
 
 use crate::clock;
@@ -23,6 +24,7 @@ pub(super) fn facts(encoder: &mut Encoder, topics: &str) {
         "tracer_name",
         concat!("whyslow ", env!("CARGO_PKG_VERSION")).as_bytes(),
     );
+    fact(RECORDER_PID, std::process::id().to_string().as_bytes());
     fact("topics", topics.as_bytes());
     if let Some(zone) = zone() {
         fact("zone", zone.as_bytes());

@@ -11,6 +11,7 @@ mod limits;
 mod pressure;
 mod sched;
 mod served;
+mod trigger;
 
 use std::collections::VecDeque;
 use std::fs;
@@ -20,26 +21,17 @@ use std::time::Duration;
 use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_model::spool::{COMPAT, ENTRY_RECORDED, Kind, Switch};
 use whyslow_model::syscall::{self, Abi};
+use whyslow_model::trigger::TriggerKind;
 
 pub(crate) use grammar::What;
 pub use grammar::{Term, WhenError, parse_when};
+pub use trigger::{Operation, Trigger};
 
 use crate::raw::Raw;
 use block::Requests;
 use limits::Limits;
 use sched::Waits;
 use served::{Served, Slow};
-
-/// A condition that was met.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trigger {
-    /// The condition as typed; `None` for a save on request.
-    pub term: Option<String>,
-    /// The thread, what it did or waited for, and how long that took.
-    pub what: String,
-    /// CLOCK_MONOTONIC, ns.
-    pub ts: u64,
-}
 
 /// Conditions reported individually between two calls of [`Watcher::take_fired`].
 const FIRED_MAX: usize = 64;
@@ -61,9 +53,9 @@ struct Inside {
 struct Fired {
     number: usize,
     ts: u64,
-    thread: Option<(i32, i32)>,
+    operation: Operation,
+    /// Start of the sentence, up to the thread.
     before: String,
-    after: String,
 }
 
 #[derive(Debug, Default)]
@@ -232,8 +224,14 @@ impl Watcher {
             abi_here()
         };
         let name = syscall::number_name(abi, inside.nr.into())?;
-        let (before, after) = (format!("{name} by "), how_long(took, is_over));
-        self.fire(number, ts, Some((inside.pid, tid)), (before, after));
+        let operation = Operation {
+            kind: TriggerKind::Call,
+            thread: Some((inside.pid, tid)),
+            took,
+            name: name.to_owned(),
+            is_over,
+        };
+        self.fire(number, ts, operation, format!("{name} by "));
         Some(())
     }
 
@@ -271,8 +269,8 @@ impl Watcher {
 
     fn waited(&mut self, number: usize, (pid, tid): (i32, i32), ts: u64, waited: u64) {
         if !self.own.contains(&pid) {
-            let texts = ("run-queue wait of ".to_owned(), how_long(waited, true));
-            self.fire(number, ts, Some((pid, tid)), texts);
+            let operation = ended(TriggerKind::Sched, (pid, tid), waited, String::new());
+            self.fire(number, ts, operation, "run-queue wait of ".to_owned());
         }
     }
 
@@ -288,35 +286,34 @@ impl Watcher {
         let Some(number) = exceeded.filter(|_| !self.own.contains(&submitted.pid)) else {
             return;
         };
+        let (major, minor) = (io.dev >> 20, io.dev & 0xf_ffff);
         let before = format!(
-            "{} of {} KiB at sector {} of device {}:{}, submitted by ",
+            "{} of {} KiB at sector {} of device {major}:{minor}, submitted by ",
             io.op(),
             io.bytes / 1024,
             io.sector,
-            io.dev >> 20,
-            io.dev & 0xf_ffff,
         );
         let thread = (submitted.pid, submitted.tid);
-        self.fire(
-            number,
-            raw.ts(),
-            Some(thread),
-            (before, how_long(took, true)),
-        );
+        let name = format!("{major}:{minor}+{}", io.sector);
+        let operation = ended(TriggerKind::Block, thread, took, name);
+        self.fire(number, raw.ts(), operation, before);
     }
 
     fn looked_up(&mut self, raw: Raw<'_>) {
         if let Some((number, took)) = self.lasted(raw, &self.lookups) {
-            let host = String::from_utf8_lossy(raw.host());
+            let host = String::from_utf8_lossy(raw.host()).into_owned();
             let before = format!("DNS lookup of {host:?} by ");
-            self.over(raw, number, (before, took));
+            let operation = ended(TriggerKind::Lookup, (raw.pid(), raw.tid()), took, host);
+            self.fire(number, raw.ts(), operation, before);
         }
     }
 
     fn locked(&mut self, raw: Raw<'_>) {
         if let Some((number, took)) = self.lasted(raw, &self.locks) {
-            let before = format!("kernel lock wait at {:#x} by ", raw.u64(8));
-            self.over(raw, number, (before, took));
+            let lock = format!("{:#x}", raw.u64(8));
+            let before = format!("kernel lock wait at {lock} by ");
+            let operation = ended(TriggerKind::Lock, (raw.pid(), raw.tid()), took, lock);
+            self.fire(number, raw.ts(), operation, before);
         }
     }
 
@@ -325,11 +322,6 @@ impl Watcher {
         let took = raw.ts().saturating_sub(raw.entered());
         let number = limits.most(took)?;
         (!self.own.contains(&raw.pid())).then_some((number, took))
-    }
-
-    fn over(&mut self, raw: Raw<'_>, number: usize, (before, took): (String, u64)) {
-        let thread = Some((raw.pid(), raw.tid()));
-        self.fire(number, raw.ts(), thread, (before, how_long(took, true)));
     }
 
     fn lived(&mut self, raw: Raw<'_>) {
@@ -359,21 +351,24 @@ impl Watcher {
         };
         served.settle(until);
         for slow in served.take_slow() {
-            let took = how_long(slow.took, true);
-            self.serve(&slow, ("request answered by ", took));
+            self.serve(&slow, true);
         }
     }
 
-    fn serve(&mut self, slow: &Slow, (before, after): (&str, String)) {
+    fn serve(&mut self, slow: &Slow, is_over: bool) {
         let limits = self.served.as_ref().map(|(limits, _)| limits);
         let exceeded = limits.and_then(|limits| limits.most(slow.took));
         if let Some(number) = exceeded.filter(|_| !self.own.contains(&slow.thread.0)) {
-            self.fire(
-                number,
-                slow.ts,
-                Some(slow.thread),
-                (before.to_owned(), after),
-            );
+            let operation = Operation {
+                is_over,
+                ..ended(TriggerKind::Request, slow.thread, slow.took, String::new())
+            };
+            let before = if is_over {
+                "request answered by "
+            } else {
+                "request read by "
+            };
+            self.fire(number, slow.ts, operation, before.to_owned());
         }
     }
 
@@ -406,8 +401,7 @@ impl Watcher {
         let unanswered =
             served.map(|(_, served)| served.unanswered(now, now.saturating_sub(longest)));
         for slow in unanswered.unwrap_or_default() {
-            let has_waited = format!("has had no response for {}", length(slow.took));
-            self.serve(&slow, ("request read by ", has_waited));
+            self.serve(&slow, false);
         }
         for (resource, percent, number) in self.pressures.clone() {
             let folder = Path::new(pressure::FOLDER);
@@ -416,7 +410,14 @@ impl Watcher {
                 let what = format!(
                     "{resource} pressure: threads stalled for {found:.1} % of the last 10 s"
                 );
-                self.fire(number, now, None, (what, String::new()));
+                let operation = Operation {
+                    kind: TriggerKind::Pressure,
+                    thread: None,
+                    took: 0,
+                    name: resource.to_owned(),
+                    is_over: true,
+                };
+                self.fire(number, now, operation, what);
             }
         }
     }
@@ -427,10 +428,10 @@ impl Watcher {
         self.returned[0].clear();
         let fired = std::mem::take(&mut self.fired);
         let triggers = fired.into_iter().map(|fired| {
-            let what = match fired.thread {
+            let what = match fired.operation.thread {
                 Some((pid, tid)) => {
-                    let name = self.name(pid, tid);
-                    format!("{}{name} {pid}/{tid} {}", fired.before, fired.after)
+                    let (name, took) = (self.name(pid, tid), how_long(&fired.operation));
+                    format!("{}{name} {pid}/{tid} {took}", fired.before)
                 }
                 None => fired.before,
             };
@@ -438,6 +439,7 @@ impl Watcher {
                 term: Some(self.terms[fired.number].text.clone()),
                 what,
                 ts: fired.ts,
+                operation: Some(fired.operation),
             }
         });
         triggers.collect()
@@ -453,20 +455,13 @@ impl Watcher {
         found.map_or_else(|| "?".to_owned(), |(_, comm)| comm.clone())
     }
 
-    fn fire(
-        &mut self,
-        number: usize,
-        ts: u64,
-        thread: Option<(i32, i32)>,
-        (before, after): (String, String),
-    ) {
+    fn fire(&mut self, number: usize, ts: u64, operation: Operation, before: String) {
         if self.fired.len() < FIRED_MAX {
             self.fired.push(Fired {
                 number,
                 ts,
-                thread,
+                operation,
                 before,
-                after,
             });
         }
     }
@@ -481,12 +476,23 @@ fn length(ns: u64) -> String {
     }
 }
 
-fn how_long(ns: u64, is_over: bool) -> String {
-    let length = length(ns);
-    if is_over {
-        format!("took {length}")
-    } else {
-        format!("has not returned for {length}")
+fn how_long(operation: &Operation) -> String {
+    let length = length(operation.took);
+    match operation.kind {
+        _ if operation.is_over => format!("took {length}"),
+        TriggerKind::Request => format!("has had no response for {length}"),
+        _ => format!("has not returned for {length}"),
+    }
+}
+
+/// An operation that has ended.
+fn ended(kind: TriggerKind, thread: (i32, i32), took: u64, name: String) -> Operation {
+    Operation {
+        kind,
+        thread: Some(thread),
+        took,
+        name,
+        is_over: true,
     }
 }
 

@@ -156,6 +156,57 @@ fn a_request_counts_for_the_term_that_says_most_and_has_a_thread() {
 }
 
 #[test]
+fn what_met_a_condition_can_be_found_again() {
+    let mut watcher = watcher("open>200ms | request>300ms | lock>50ms | fsync>50ms");
+    let operation = |watcher: &mut Watcher| {
+        let [trigger] = <[Trigger; 1]>::try_from(watcher.take_fired()).unwrap();
+        let operation = trigger.operation.expect("an operation");
+        assert_eq!(operation.thread, Some((PID, PID)));
+        // Its start is that of the row.
+        let begin = (trigger.ts - operation.took) / MS;
+        (operation.kind, begin, operation.name, operation.is_over)
+    };
+    watcher.see(&call(Kind::Syscall, "openat", 600, 390));
+    let expected = (TriggerKind::Call, 390, "openat".to_owned(), true);
+    assert_eq!(operation(&mut watcher), expected);
+    let mut encoder = Encoder::default();
+    let record = encoder.begin(Kind::Lock, 350 * MS, (PID, PID));
+    record.u64(290 * MS).u64(0xabc).end();
+    watcher.see(encoder.payload());
+    let expected = (TriggerKind::Lock, 290, "0xabc".to_owned(), true);
+    assert_eq!(operation(&mut watcher), expected);
+    for (name, ts, ret) in [("accept4", 700, 3), ("read", 710, 9), ("write", 1100, 9)] {
+        watcher.see(&returned(name, ts, ret));
+    }
+    watcher.settle(2000 * MS);
+    let expected = (TriggerKind::Request, 710, String::new(), true);
+    assert_eq!(operation(&mut watcher), expected);
+    watcher.see(&call(Kind::SyscallEnter, "fsync", 1200, 1200));
+    watcher.check_pending(20_000 * MS, KEPT);
+    let expected = (TriggerKind::Call, 1200, "fsync".to_owned(), false);
+    assert_eq!(operation(&mut watcher), expected);
+}
+
+#[test]
+fn block_io_is_identified_by_device_and_sector() {
+    let mut watcher = watcher("block>100ms");
+    for (kind, ts) in [(Kind::BioQueue, 100), (Kind::RqComplete, 300)] {
+        let mut encoder = Encoder::default();
+        let record = encoder.begin(kind, ts * MS, (PID, PID));
+        let record = record.u32((8 << 20) + 16).u32(4096).u64(64);
+        record.u32(0).u32(0).end();
+        watcher.see(encoder.payload());
+    }
+    let [trigger] = <[Trigger; 1]>::try_from(watcher.take_fired()).unwrap();
+    let operation = trigger.operation.expect("an operation");
+    assert_eq!(
+        (operation.kind, operation.took),
+        (TriggerKind::Block, 200 * MS)
+    );
+    assert_eq!(operation.name, "8:16+64");
+}
+
+#[test]
 fn each_term_has_its_own_limit() {
     let see = |when: &str, took: u64| {
         let mut watcher = watcher(when);

@@ -5,12 +5,15 @@ use std::path::Path;
 
 use whyslow_base::failure::Failure;
 use whyslow_model::{ColumnType, Table, Unit, tables};
-use whyslow_store::RecordingInfo;
+use whyslow_store::{RecordingInfo, renamed};
 
 const TABLE: &str = include_str!("../../../../sql/setup/table.sql");
 const TABLE_COPY: &str = include_str!("../../../../sql/setup/table_copy.sql");
 const TABLE_EMPTY: &str = include_str!("../../../../sql/setup/table_empty.sql");
 const COLUMN_EMPTY: &str = include_str!("../../../../sql/setup/column_empty.sql");
+const COLUMN_RENAMED: &str = include_str!("../../../../sql/setup/column_renamed.sql");
+const WORDS_RENAMED: &str = include_str!("../../../../sql/setup/words_renamed.sql");
+const WORD_RENAMED: &str = include_str!("../../../../sql/setup/word_renamed.sql");
 const ALLOW: &str = include_str!("../../../../sql/setup/allow.sql");
 const LIMIT: &str = include_str!("../../../../sql/setup/limit.sql");
 
@@ -51,8 +54,8 @@ pub fn set_up(
         let files = files_of(info, folder, table)?;
         statements.push(match (files.is_empty(), by_reference) {
             (true, _) => empty(table),
-            (false, true) => over(TABLE, table, &files),
-            (false, false) => over(TABLE_COPY, table, &files),
+            (false, true) => over(TABLE, table, info.format_version, &files),
+            (false, false) => over(TABLE_COPY, table, info.format_version, &files),
         });
         allowed.extend(files);
     }
@@ -70,12 +73,40 @@ pub fn limit(name: &str, value: &str) -> String {
         .replace("{value}", &quoted(value))
 }
 
-fn over(template: &str, table: &Table, files: &[String]) -> String {
-    let columns: Vec<&str> = table.columns.iter().map(|column| column.name).collect();
+fn over(template: &str, table: &Table, version: u32, files: &[String]) -> String {
+    let columns: Vec<String> = table
+        .columns
+        .iter()
+        .map(|column| as_today(version, table.name, column.name))
+        .collect();
     code(template)
         .replace("{view}", table.name)
         .replace("{columns}", &columns.join(", "))
         .replace("{files}", &files.join(", "))
+}
+
+/// A column of files of this format version, with its name and words as of today.
+fn as_today(version: u32, table: &str, column: &'static str) -> String {
+    let in_files = renamed::column_in_files(version, table, column);
+    let words: Vec<String> = renamed::words_in_files(version, table, column)
+        .map(|word| {
+            code(WORD_RENAMED)
+                .replace("{old}", &quoted(word.old))
+                .replace("{new}", &quoted(word.new))
+        })
+        .collect();
+    if words.is_empty() && in_files == column {
+        return column.to_owned();
+    }
+    let template = if words.is_empty() {
+        COLUMN_RENAMED
+    } else {
+        WORDS_RENAMED
+    };
+    code(template)
+        .replace("{column_in_files}", in_files)
+        .replace("{words}", &words.join("\n"))
+        .replace("{column}", column)
 }
 
 fn empty(table: &Table) -> String {
@@ -194,6 +225,22 @@ mod tests {
     fn names_of_files_cannot_leave_their_quotes() {
         assert_eq!(quoted("a'b"), "'a''b'");
         assert_eq!(limit("threads", "2"), "SET threads = '2';");
+    }
+
+    #[test]
+    fn older_files_have_the_names_of_today() {
+        assert_eq!(as_today(3, "counter", "reported_by"), "reported_by");
+        assert_eq!(
+            as_today(2, "counter", "reported_by"),
+            "told_by AS reported_by"
+        );
+        let names = as_today(2, "trace_stat", "name");
+        assert!(names.starts_with("CASE name\n"), "{names}");
+        assert!(
+            names.contains("\nWHEN 'PERF_HURRIED' THEN 'PERF_SORTED_EARLY'\n"),
+            "{names}"
+        );
+        assert!(names.ends_with("END AS name"), "{names}");
     }
 
     #[test]

@@ -127,7 +127,8 @@ fn refused(errors: &str, status: &str) -> Failure {
             .hint(HINT);
     }
     let why = errors.lines().last().unwrap_or(status).to_owned();
-    Failure::new("the Python package failed").caused_by(&std::io::Error::other(why))
+    Failure::new("cannot query the lake: the Python package failed")
+        .caused_by(&std::io::Error::other(why))
 }
 
 #[cfg(test)]

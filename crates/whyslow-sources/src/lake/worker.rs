@@ -86,8 +86,9 @@ impl LakeWorker {
 
     /// Runs one query at a time; the answer is an Arrow stream.
     pub fn query(&mut self, request: Request, time: Duration) -> Result<Vec<u8>, QueryFailure> {
-        let gone =
-            |error: &std::io::Error| Failure::new("the lake query process exited").caused_by(error);
+        let gone = |error: &std::io::Error| {
+            Failure::new("cannot query the lake: its process exited").caused_by(error)
+        };
         let request_line = WorkerRequest {
             request,
             time_ms: time.as_millis() as u64,

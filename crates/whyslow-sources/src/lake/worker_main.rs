@@ -37,7 +37,8 @@ pub fn keep(lake: &str, engine: &str) -> Result<(), Failure> {
                 (head, answer)
             }
             Ok(_) => {
-                let failure = Failure::usage("the answer is too large").hint("use a smaller limit");
+                let failure = Failure::usage("cannot return the result: it is too large")
+                    .hint("use a smaller limit");
                 (refused(failure), Vec::new())
             }
             Err(QueryFailure::TooLong) => {

@@ -7,13 +7,14 @@ use whyslow_base::args::TalkArgs;
 use whyslow_base::failure::Failure;
 use whyslow_base::progress::ProgressReporter;
 use whyslow_base::time::{Calendar, OperationRef, WindowText, Zone};
-use whyslow_base::{interrupt, talk};
+use whyslow_base::{interrupt, normalised, talk};
 use whyslow_ingest::{ImportOptions, cache};
 use whyslow_model::Window;
 use whyslow_model::text::shown;
 use whyslow_render::Subject;
 use whyslow_store::{Recording, RecordingInfo, StoreError, Tables, packed};
 
+use super::flight::{self, FlightChoice};
 use super::last::{recall, remember};
 use super::unpacked::Unpacked;
 use crate::live::{RecorderChoice, Segment};
@@ -21,7 +22,7 @@ use crate::live::{RecorderChoice, Segment};
 /// Refers to the recording written or used last.
 const LAST: &str = "@last";
 /// Marks a directory as a recording.
-const MANIFEST: &str = "manifest.json";
+pub(super) const MANIFEST: &str = "manifest.json";
 
 /// An opened recording.
 pub struct Opened {
@@ -39,7 +40,7 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// Opens a recording, a trace (imported into the cache), or @last.
+    /// Opens a recording, a trace (imported into the cache), @last, or @flight.
     pub fn find(argument: Option<&str>, args: &TalkArgs) -> Result<Self, Failure> {
         let (opened, named) = Self::named(argument, args)?;
         remember(&named);
@@ -52,7 +53,34 @@ impl Opened {
     }
 
     fn named(argument: Option<&str>, args: &TalkArgs) -> Result<(Self, PathBuf), Failure> {
-        let named = place(argument)?;
+        if let Some(choice) = argument.and_then(FlightChoice::of) {
+            let (mut opened, named) = Self::at(flight::save(choice, args)?, args)?;
+            // Commands of the answer need the directory, which the user did not type.
+            opened.name = named.display().to_string();
+            return Ok((opened, named));
+        }
+        let (opened, named) = Self::at(place(argument)?, args)?;
+        if matches!(argument, None | Some(LAST)) && !args.quiet {
+            talk::line(&opened.used_text(&named));
+        }
+        Ok((opened, named))
+    }
+
+    /// Which recording is used, if it was not specified by name.
+    fn used_text(&self, named: &Path) -> String {
+        let info = self.tables.info();
+        let begin = self.calendar(None).zone.civil(info.begin_ns);
+        let seconds = info.end_ns.saturating_sub(info.begin_ns) as f64 / 1e9;
+        let directory = std::env::current_dir().unwrap_or_default();
+        let path = named.strip_prefix(&directory).unwrap_or(named);
+        format!(
+            "using {} (recorded {}, {seconds:.1} s)",
+            shown(&path.display().to_string(), false),
+            begin.strftime("%Y-%m-%d %H:%M:%S")
+        )
+    }
+
+    fn at(named: PathBuf, args: &TalkArgs) -> Result<(Self, PathBuf), Failure> {
         let mut unpacked = None;
         let path = match named.join(MANIFEST).metadata() {
             Ok(_) => named.clone(),
@@ -229,8 +257,12 @@ pub fn place(argument: Option<&str>) -> Result<PathBuf, Failure> {
             Err(Failure::usage("cannot use @live here")
                 .hint("make a recording first: sudo whyslow record -o NAME.wsl"))
         }
+        Some(word) if FlightChoice::of(word).is_some() => {
+            Err(Failure::usage("cannot use @flight here")
+                .hint("save and explain it first: whyslow explain @flight"))
+        }
         None | Some(LAST) => recall(),
-        Some(path) => Ok(PathBuf::from(path)),
+        Some(path) => Ok(normalised(Path::new(path))),
     }
 }
 
@@ -247,10 +279,10 @@ fn cannot_open(path: &Path, error: StoreError) -> Failure {
 fn import_into_cache(trace: &Path, args: &TalkArgs) -> Result<PathBuf, Failure> {
     let shown_name = shown(&trace.display().to_string(), false).into_owned();
     if !trace.exists() {
-        return Err(
-            Failure::new(format!("no recording or trace `{shown_name}` found"))
-                .hint("make one: whyslow import TRACE -o NAME.wsl"),
-        );
+        return Err(Failure::new(format!(
+            "cannot open `{shown_name}`: no such recording or trace"
+        ))
+        .hint("make one: whyslow import TRACE -o NAME.wsl"));
     }
     let folder = cache::default_folder()?;
     // The cache chooses the place of the output.

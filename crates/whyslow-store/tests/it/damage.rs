@@ -182,9 +182,9 @@ fn what_is_no_recording_or_a_later_one_is_told_apart() {
 
     let target = written(parent.path());
     let manifest = target.join("manifest.json");
-    replaced(&manifest, "\"format_version\": 2", "\"format_version\": 3");
-    assert!(message(&target, "cpu").ends_with("has format version 3; this program reads up to 2"));
-    replaced(&manifest, "\"format_version\": 3", "\"format_version\": 1");
+    replaced(&manifest, "\"format_version\": 3", "\"format_version\": 4");
+    assert!(message(&target, "cpu").ends_with("has format version 4; this program reads up to 3"));
+    replaced(&manifest, "\"format_version\": 4", "\"format_version\": 1");
     let message = message(&target, "cpu");
     assert!(message.ends_with("has format version 1; this program reads 2 and later"));
 }

@@ -1,6 +1,7 @@
 //! Writes and reads recordings: round trips, partial reads, and damage.
 
 mod damage;
+mod former_versions;
 mod less_read;
 mod other_readers;
 mod round_trip;

@@ -40,10 +40,10 @@ fn the_culprit_two_hosts_away_is_named_with_its_host() {
     let check = |args: &[&str]| {
         let report = report(&place, args);
         let finding = &report["findings"][0];
-        let says = finding["verdict"].as_str().expect("a verdict");
+        let text = finding["verdict"].as_str().expect("a verdict");
         assert!(
-            says.contains("on host db, where session[30]"),
-            "{args:?}: {says}"
+            text.contains("on host db, where session[30]"),
+            "{args:?}: {text}"
         );
         let part = &finding["parts"][finding["culprit"].as_u64().expect("a culprit") as usize];
         assert_eq!(part["culprit"]["host"], "db", "{args:?}");
@@ -117,7 +117,7 @@ fn what_cannot_be_followed_is_refused_with_a_word_on_it() {
     };
     check(
         &["explain", "cli.wsl", "--across", "app.wsl,app.wsl"],
-        "lists app.wsl twice",
+        "cannot follow requests into app.wsl: --across lists it twice",
     );
     check(&["explain", "cli.wsl", "--across", "none.wsl"], "none.wsl");
     check(

@@ -54,6 +54,20 @@ fn a_window_cut_to_an_operation_marks_what_ran_across_it() {
 }
 
 #[test]
+fn the_last_part_of_a_recording_is_a_window() {
+    let last = json(&["io", "log", "t.wsl", "--last", "1s"]);
+    assert_eq!(rows(&last).len(), 1);
+    assert_eq!(rows(&last)[0]["name"], "read");
+    for same in [&["-w", "last 1s"][..], &["-w", "-1s.."]] {
+        let args = [&["io", "log", "t.wsl"], same].concat();
+        assert_eq!(rows(&json(&args)), rows(&last), "{same:?}");
+    }
+    // Longer than the recording: all of it.
+    let all = json(&["io", "log", "t.wsl", "--last", "30d"]);
+    assert_eq!(rows(&all), rows(&json(&["io", "log", "t.wsl"])));
+}
+
+#[test]
 fn windows_mean_the_same_however_they_are_written() {
     let dated = "2015-01-15 12:18:37.3..2015-01-15 12:18:37.45";
     let want = json(&["io", "log", "t.wsl", "-w", dated]);
@@ -331,6 +345,15 @@ fn the_recording_used_last_is_the_default() {
     let named = place.stdout(&["io", "stats", "t.txt.wsl"]);
     assert_eq!(place.stdout(&["io", "stats"]), named);
     assert_eq!(place.stdout(&["io", "stats", "@last"]), named);
+    let said = |args: &[&str]| {
+        let output = place.whyslow().args(args).output().expect("it starts");
+        String::from_utf8(output.stderr).expect("UTF-8")
+    };
+    let used = "using t.txt.wsl (recorded 2015-01-15 12:18:37, 172799.9 s)\n";
+    assert_eq!(said(&["io", "stats"]), used);
+    assert_eq!(said(&["io", "stats", "@last"]), used);
+    assert_eq!(said(&["io", "stats", "t.txt.wsl"]), "");
+    assert_eq!(said(&["-q", "io", "stats"]), "");
     let intervals = place.stdout(&["io", "stats", "1", "2", "--json"]);
     let intervals: Value = serde_json::from_str(&intervals).expect("JSON");
     let window = &intervals["window"];

@@ -34,7 +34,7 @@ fn wrong_words_are_exit_code_2_with_the_right_ones() {
     usage(&["io", "top", "t.wsl", "--min-size", "2x"], &["4096, 8k"]);
     usage(
         &["io", "top", "t.wsl", "--min", "2s", "--max", "1s"],
-        &["nothing can match"],
+        &["cannot match any row"],
     );
     usage(
         &["io", "top", "t.wsl", "-w", "12:18:37"],
@@ -87,7 +87,7 @@ fn wrong_words_are_exit_code_2_with_the_right_ones() {
     usage(&["io", "stats", "t.wsl", "x"], &["units: ns"]);
     usage(
         &["io", "stats", "t.wsl", "1", "0"],
-        &["not a count of intervals"],
+        &["as the count of intervals"],
     );
     usage(&["man", "nothing"], &["unknown command `nothing`"]);
     usage(
@@ -103,7 +103,11 @@ fn without_a_recording_it_says_how_to_get_one() {
         &place,
         &["io", "top"],
         2,
-        &["no recording specified", "hint: ", "whyslow import TRACE"],
+        &[
+            "cannot open a recording: none specified",
+            "hint: ",
+            "whyslow import TRACE",
+        ],
     );
     check(
         &place,
@@ -324,6 +328,60 @@ fn help_version_completions_manual_and_schema_are_there() {
             serde_json::from_str(&place.stdout(&["schema", what])).expect("JSON");
         assert!(schema["$schema"].is_string());
     }
+}
+
+#[test]
+fn names_of_other_tools_are_answered_with_the_command_to_type() {
+    let place = recorded();
+    let sudo = if rustix::process::geteuid().is_root() {
+        ""
+    } else {
+        "sudo "
+    };
+    let check_tool = |args: &[&str], command: &str| {
+        let hint = format!("hint: {sudo}whyslow {command}");
+        check(place, args, 2, &["cannot run `", &hint]);
+    };
+    check_tool(&["iostat", "-x", "1"], "as iostat @live -x 1");
+    check_tool(&["strace", "-p", "77"], "syscalls log @live 1 -p 77");
+    check_tool(&["as", "vmstat", "1"], "use @live 1");
+    check(place, &["help", "vmstat"], 2, &["use @live 1"]);
+}
+
+#[test]
+fn the_words_of_other_programs_for_help_work() {
+    let place = recorded();
+    let version = place.stdout(&["version"]);
+    assert_eq!(version, place.stdout(&["--version"]));
+    assert_eq!(place.stdout(&["help"]), place.stdout(&["--help"]));
+    assert_eq!(
+        place.stdout(&["help", "io", "top"]),
+        place.stdout(&["io", "top", "--help"])
+    );
+    let report = place.stdout(&["report", "t.wsl"]);
+    assert_eq!(report, place.stdout(&["explain", "t.wsl"]));
+    let formats = place.stdout(&["import", "--formats"]);
+    assert!(formats.contains("perf record -k"), "{formats}");
+    assert_eq!(formats, place.stdout(&["help", "formats"]));
+    // Not a terminal: nothing is recorded.
+    let short = place.whyslow().assert().code(2);
+    let said = String::from_utf8_lossy(&short.get_output().stderr).into_owned();
+    assert_eq!(said, place.stdout(&["-h"]));
+}
+
+#[test]
+fn what_cannot_be_imported_refers_to_the_list_of_formats() {
+    let place = Place::new();
+    place.write("zeros", [0; 4096]);
+    let output = place
+        .whyslow()
+        .args(["import", "././zeros"])
+        .assert()
+        .code(1);
+    let said = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+    assert!(said.contains("cannot import `zeros`: it is "), "{said}");
+    assert!(said.contains("hint: list the formats that can be imported: whyslow import --formats"));
+    assert!(said.len() < 300, "{said}");
 }
 
 /// The program as a user other than the owner of the files, if root runs the tests.

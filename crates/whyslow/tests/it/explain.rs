@@ -191,7 +191,7 @@ fn what_is_different_from_another_window_is_the_excess() {
 fn what_to_compare_with_is_one_window_and_one_recording() {
     let place = Place::new();
     let recording = incident(&place);
-    for (flags, says) in [
+    for (flags, expected) in [
         (
             vec!["--vs", "nonsense"],
             "`nonsense` is neither a recording nor a window",
@@ -207,7 +207,7 @@ fn what_to_compare_with_is_one_window_and_one_recording() {
         let output = place.whyslow().args(&all).output().expect("a run");
         assert!(!output.status.success(), "{flags:?}");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(said.contains(says), "{flags:?}: {said}");
+        assert!(said.contains(expected), "{flags:?}: {said}");
     }
 }
 
@@ -243,11 +243,14 @@ fn what_cannot_be_explained_is_refused_with_what_can() {
         "no thread 4711",
     );
     let rows = place.stdout(&[
-        "block", "top", &recording, "-n", "1", "--csv", "--cols", "id",
+        "files", "log", &recording, "-n", "1", "--csv", "--cols", "id",
     ]);
-    let row = rows.lines().nth(1).expect("a request");
-    let block = row.split(',').next().expect("an id").to_owned();
-    check(&["explain", &recording, "-w", &block], "not a system call");
+    let row = rows.lines().nth(1).expect("a file");
+    let file = row.split(',').next().expect("an id").to_owned();
+    check(
+        &["explain", &recording, "-w", &file],
+        "belongs to no known thread",
+    );
     check(&["explain", &recording, "--slow", "open"], "open>100ms");
     check(
         &["explain", &recording, "--slow", ">1s"],
@@ -257,6 +260,29 @@ fn what_cannot_be_explained_is_refused_with_what_can() {
     check(&["explain", "--why", "nonsense"], "--why list");
     let text = place.stdout(&["explain", "--why", "lock_inode"]);
     assert!(text.contains("xfs_ilock()"), "{text}");
+}
+
+#[test]
+fn the_longest_rows_of_other_kinds_are_explained_by_their_ids() {
+    let place = Place::new();
+    let recording = incident(&place);
+    for (kind, verb, what) in [
+        ("block", "top", " on "),
+        ("states", "top", " of "),
+        ("sched", "top", "wait for a CPU of "),
+    ] {
+        let rows = place.stdout(&[kind, verb, &recording, "-n", "1", "--csv", "--cols", "id"]);
+        let row = rows.lines().nth(1).expect("a row");
+        let id = row.split(',').next().expect("an id");
+        let text = place.stdout(&["explain", &recording, "-w", id, "--json"]);
+        let report: Value = serde_json::from_str(&text).expect("JSON");
+        let finding = &report["findings"][0];
+        assert_eq!(finding["target"]["id"], id);
+        let verdict = finding["verdict"].as_str().expect("a sentence");
+        assert!(verdict.contains(what), "{verdict}");
+        let reproduce = finding["reproduce"].as_str().expect("a command");
+        assert!(reproduce.ends_with(&format!("-w {id}")), "{reproduce}");
+    }
 }
 
 #[test]

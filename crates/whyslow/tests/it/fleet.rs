@@ -16,7 +16,7 @@ fn python() -> PathBuf {
 }
 
 /// With the Python package of this source tree.
-fn asking(place: &Place) -> Command {
+fn fleet_command(place: &Place) -> Command {
     let mut command = place.whyslow();
     command.env("PYTHONPATH", python());
     command
@@ -144,23 +144,27 @@ fn what_cannot_be_pushed_is_told_with_what_to_do() {
     );
     check(&["compact", "nowhere"], 1, &["nowhere"]);
     check(&["expire", "lake"], 2, &["--keep"]);
-    fs::create_dir_all(place.join("asked/v1/_commits")).expect("it is ours");
+    fs::create_dir_all(place.join("queried/v1/_commits")).expect("it is ours");
     check(
-        &["hosts", "asked"],
+        &["hosts", "queried"],
         2,
-        &["`asked` is a lake, not a recording", "--lake"],
+        &["`queried` is a lake, not a recording", "--lake"],
     );
     check(
-        &["hosts", "--lake", "asked", "-w", "+1s..+2s"],
+        &["hosts", "--lake", "queried", "-w", "+1s..+2s"],
         2,
         &["count from the start of a recording", "-1h.."],
     );
     check(
-        &["find", "01XXX", "--lake", "asked"],
+        &["find", "01XXX", "--lake", "queried"],
         2,
         &["is not a valid recording name", "26 capital letters"],
     );
-    check(&["deviations"], 2, &["no lake given", "WHYSLOW_LAKE"]);
+    check(
+        &["deviations"],
+        2,
+        &["cannot query a lake: none specified", "WHYSLOW_LAKE"],
+    );
     // Of two recordings one is invalid: the other one is pushed.
     check(
         &["push", recording, "missing.wsl", "lake"],
@@ -284,7 +288,7 @@ fn lake_text(place: &Place) -> String {
     let percentiles = dimensions.iter().map(|more| ("percentiles", &more[..]));
     let mut lake_text = String::new();
     for (query, more) in queries.into_iter().chain(percentiles) {
-        let mut command = asking(place);
+        let mut command = fleet_command(place);
         command
             .args(["fleet", query, "--lake", "lake", "--json"])
             .args(more);
@@ -319,7 +323,7 @@ fn blame_is_that_of_the_verdict_and_leads_to_the_recording() {
     let place = Place::new();
     let fixture = whyslow_testkit::fixture("web-incident/trace.tar.zst");
     let run = |args: &[&str]| -> String {
-        let output = asking(&place).args(args).assert().success();
+        let output = fleet_command(&place).args(args).assert().success();
         String::from_utf8(output.get_output().stdout.clone()).expect("UTF-8")
     };
     run(&["import", fixture.to_str().expect("UTF-8"), "-o", "web.wsl"]);
@@ -354,7 +358,7 @@ fn blame_is_that_of_the_verdict_and_leads_to_the_recording() {
     // Losses are reported as for a single recording.
     let lossy = recorded().join("t.wsl");
     let lossy = lossy.to_str().expect("UTF-8");
-    let mut strict = asking(&place);
+    let mut strict = fleet_command(&place);
     strict.args(["fleet", "hosts", lossy, "--strict"]);
     let output = strict.assert().code(3);
     let text = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
@@ -380,7 +384,7 @@ fn what_lies_in_the_working_directory_is_no_part_of_the_answer() {
     }
     let place = Place::new();
     push(&place, &[]);
-    // Users who can write to the lake must not be able to run code as the user who queries it.
+    // Users with write access to the lake must not be able to run code as the user of a query.
     for module in ["json.py", "runpy.py", "duckdb.py"] {
         place.write(module, "open('taken', 'w').close()\nraise SystemExit(9)\n");
     }
@@ -389,7 +393,7 @@ fn what_lies_in_the_working_directory_is_no_part_of_the_answer() {
     place.write("whyslow/__init__.py", "");
     place.write("whyslow/fleet/__init__.py", "");
     place.write("whyslow/fleet/__main__.py", "open('taken', 'w').close()\n");
-    let mut command = asking(&place);
+    let mut command = fleet_command(&place);
     command
         .args(["fleet", "hosts", "--lake", "lake"])
         .assert()
@@ -405,7 +409,7 @@ fn of_one_recording_the_lake_answers_what_the_recording_does() {
     let place = Place::new();
     push(&place, &[]);
     let query = |args: &[&str]| -> Value {
-        let mut command = asking(&place);
+        let mut command = fleet_command(&place);
         let output = command.args(args).arg("--json").assert().success();
         serde_json::from_slice(&output.get_output().stdout).expect("JSON")
     };

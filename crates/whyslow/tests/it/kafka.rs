@@ -22,7 +22,7 @@ fn longest(place: &Place, recording: &str) -> Value {
     let of_log = rows.iter().filter(|row| {
         let function = row["function"].as_str().unwrap_or_default();
         let is_sure = row["confidence"] == "medium" || row["confidence"] == "high";
-        row["told_by"] == "event" && is_sure && function.contains("UnifiedLog")
+        row["reported_by"] == "event" && is_sure && function.contains("UnifiedLog")
     });
     let longest = of_log.max_by_key(|row| row["dur_ns"].as_i64());
     longest.expect("a wait for the log").clone()
@@ -118,7 +118,11 @@ fn a_profile_alone_tells_no_more_than_it_can_know() {
         .iter()
         .filter(|hop| hop["mechanism"] == "unseen_wait")
         .collect();
-    assert_eq!(silent.len(), 2, "the holder, and who was silent with it");
+    assert_eq!(
+        silent.len(),
+        2,
+        "the holder, and the thread that was silent with it"
+    );
     assert!(silent.iter().all(|hop| hop["grade"] != "A"));
     assert_eq!(silent[1]["grade"], "C");
     assert!(text(silent[1], "/actor/name").contains("network-thread"));

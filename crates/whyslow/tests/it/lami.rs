@@ -342,9 +342,9 @@ fn options_that_a_command_does_not_have_are_refused() {
         (&["lttng-schedstats", "--minsize", "2"], "option --minsize"),
         (
             &["lttng-schedfreq", "--freq-series"],
-            "--freq-series is not",
+            "cannot use --freq-series",
         ),
-        (&["lttng-iolog", "--period", "a : b"], "periods are not"),
+        (&["lttng-iolog", "--period", "a : b"], "cannot use periods"),
         (&["lttng-memtop", "--refresh", "10ms"], "per second"),
     ] {
         let mut whyslow = place.whyslow();

@@ -199,9 +199,9 @@ fn rare_lookups_are_told_with_what_is_spared_and_as_no_cause() {
     let report = json(&place, &["explain", "lookups.wsl", "--json"]);
     let pattern = &report["patterns"][0];
     assert_eq!(pattern["class"], "rare_contention", "{pattern}");
-    let says = pattern["says"].as_str().expect("words");
-    assert!(says.contains("never slow: GET /health"), "{says}");
-    assert!(says.contains("in phase resolve"), "{says}");
+    let text = pattern["summary"].as_str().expect("words");
+    assert!(text.contains("never slow: GET /health"), "{text}");
+    assert!(text.contains("in phase resolve"), "{text}");
     let hints = pattern["hints"].to_string();
     assert!(hints.contains("resolver"), "{hints}");
     let finding = &report["findings"][0];

@@ -24,4 +24,6 @@ mod snapshot;
 mod sql;
 mod streams;
 mod threads;
+mod topic_states;
+mod view_answers;
 mod web_servers;

@@ -52,5 +52,5 @@ fn what_is_to_be_hidden_is_in_no_report() {
     assert!(!text.contains("web1"), "{text}");
     let whole = place.stdout(&["export", "md", "t.wsl"]);
     let rows = |text: &str| text.lines().filter(|line| line.starts_with('|')).count();
-    assert_eq!(rows(&whole), rows(&text), "it says the same otherwise");
+    assert_eq!(rows(&whole), rows(&text), "otherwise it is the same");
 }

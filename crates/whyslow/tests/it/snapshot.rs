@@ -203,7 +203,7 @@ fn readers_that_leave_and_full_disks_are_met_as_everywhere() {
 fn what_is_packed_is_imported_no_more() {
     let refused = made().whyslow().args(["import", PART]).assert().code(2);
     let message = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
-    assert!(message.contains("is a recording already"), "{message}");
+    assert!(message.contains("it is already a recording"), "{message}");
 }
 
 #[test]

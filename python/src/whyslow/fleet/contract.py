@@ -51,7 +51,7 @@ _COLUMNS: dict[str, list[tuple[str, pa.DataType, bool]]] = {
         ("nr", _SMALL, False),
         ("ts", _WHOLE, False),
         ("dur", _WHOLE, False),
-        ("told_by", _TEXT, False),
+        ("source", _TEXT, False),
         ("target", _TEXT, False),
         ("operation", _TEXT, False),
         ("victim", _TEXT, True),
@@ -117,6 +117,12 @@ _COLUMNS: dict[str, list[tuple[str, pa.DataType, bool]]] = {
 SCHEMAS = {
     table: pa.schema([pa.field(name, kind, nullable) for name, kind, nullable in columns])
     for table, columns in _COLUMNS.items()
+}
+
+#: Columns by table and name today that pushes of commit version 1 wrote under another name, with
+#: their words then and today.
+RENAMED: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
+    "finding": {"source": ("told_by", {"story": "finding", "finding": "observation"})}
 }
 
 #: Kinds of operations in `rollup`, `histogram` and `slowest`.

@@ -90,9 +90,7 @@ class DuckEngine:
             raise QueryError(f"DuckDB rejected the statement: {_first_line(error)}") from error
         if statements > 1:
             # Only the rows of the last one would be returned.
-            raise QueryError(
-                f"expected one statement, got {statements}", hint="run one at a time"
-            )
+            raise QueryError(f"expected one statement, got {statements}", hint="run one at a time")
         self.prepare(text)
         return self._run(text)
 
@@ -124,9 +122,7 @@ def plain(table: pa.Table) -> pa.Table:
     """
     twice = sorted({name for name in table.column_names if table.column_names.count(name) > 1})
     if twice:
-        raise QueryError(
-            f"duplicate column name `{twice[0]}`", hint="name each column: … AS NAME"
-        )
+        raise QueryError(f"duplicate column name `{twice[0]}`", hint="name each column: … AS NAME")
     fields = []
     columns = []
     for field in table.schema:

@@ -19,7 +19,7 @@ from .answer import FleetAnswer, guessed, measured
 from .contract import COMMITS, LAYOUT, SCHEMAS, TIMED
 from .duck import DuckEngine
 from .lake import Part, Selection, nothing_in, select
-from .queries import Query, parameter_row, query, queries, tables_of
+from .queries import Query, parameter_row, queries, query, tables_of
 from .reader import read_table, recordings_in
 from .spark import SparkEngine, is_master
 from .spark import session as spark_session
@@ -216,9 +216,7 @@ class Fleet:
         if at is None:
             return
         if by != (None, None):
-            raise QueryError(
-                "`rollout` accepts `at`, or `label` and `value`, not both", hint=ways
-            )
+            raise QueryError("`rollout` accepts `at`, or `label` and `value`, not both", hint=ways)
         begin, end = self._window
         first = max(pc.min(self._recordings["ts"]).as_py(), begin or 0)
         last = pc.max(self._recordings["ts_end"]).as_py()

@@ -194,7 +194,7 @@ def _days(store: Store, window: tuple[int | None, int | None]) -> list[str]:
 
 
 def nothing_in(store: Store) -> LakeError:
-    """The error for a lake without recordings, which says what is there instead."""
+    """The error for a lake without recordings, which names what is there instead."""
     push = f"push recordings: whyslow fleet push RECORDING… {store.url}"
     lacking = store.lacking()
     if lacking is not None:

@@ -17,7 +17,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from ..errors import LakeError
-from .contract import SCHEMAS
+from .contract import RENAMED, SCHEMAS
 from .lake import Part, Selection
 from .store import Store, is_gone, is_of_store
 
@@ -82,7 +82,7 @@ def _read(
                 content = file.read_buffer()
                 store.reads.add(requests=1, size=content.size, files=1)
                 source = pa.BufferReader(content)
-            return _decoded(store, source, source is file, rows, schema)
+            return _decoded(store, source, table, source is file, rows, schema)
     except (pa.ArrowException, OSError, ValueError) as error:
         if is_gone(error):
             raise LakeError(
@@ -112,27 +112,33 @@ def _remedy(file: str) -> str:
 def _decoded(
     store: Store,
     source: pa.NativeFile,
+    table: str,
     is_large: bool,
     rows: pc.Expression | None,
     schema: pa.Schema | None,
 ) -> pa.Table:
     found = pq.read_schema(source) if schema is None else schema
     texts = [column.name for column in found if pa.types.is_string(column.type)]
+    former = [] if schema is None else [old for old, _ in RENAMED.get(table, {}).values()]
+    source.seek(0)
+    # Columns that a file of a former version lacks cannot be read as dictionaries.
+    in_file = pq.read_schema(source).names if former else found.names
+    dictionaries = [name for name in texts if name in in_file]
     source.seek(0)
     if not is_large and schema is not None:
-        read = pq.ParquetFile(source, read_dictionary=texts).read(
-            columns=schema.names, use_threads=False
+        read = pq.ParquetFile(source, read_dictionary=dictionaries).read(
+            columns=[*schema.names, *former], use_threads=False
         )
-        read = _checked(read, schema, texts)
+        read = _checked(_of_today(read, table), schema, texts)
         return read if rows is None else read.filter(rows)
-    form = ds.ParquetFileFormat(dictionary_columns=texts)
+    form = ds.ParquetFileFormat(dictionary_columns=dictionaries)
     groups = form.make_fragment(source)
     if rows is not None:
         # By their statistics, which Arrow compares with plain text only, not with dictionaries.
         plain = ds.ParquetFileFormat().make_fragment(source)
         kept = plain.subset(rows, schema=plain.physical_schema).row_groups
         groups = groups.subset(row_group_ids=[group.id for group in kept])
-    names = found.names
+    names = [name for name in (*found.names, *former) if name in in_file]
     if is_large:
         metadata = groups.metadata
         read_bytes = 0
@@ -148,7 +154,20 @@ def _decoded(
     read = groups.to_table(
         schema=groups.physical_schema, columns=names, filter=rows, use_threads=False
     )
-    return read if schema is None else _checked(read, schema, texts)
+    return read if schema is None else _checked(_of_today(read, table), schema, texts)
+
+
+def _of_today(read: pa.Table, table: str) -> pa.Table:
+    """The table with the names and words of today."""
+    for new, (old, words) in RENAMED.get(table, {}).items():
+        if new in read.column_names or old not in read.column_names:
+            continue
+        place = read.column_names.index(old)
+        texts = read.column(place).cast(pa.string())
+        # All at once: a new word may be another old one.
+        renewed = pa.array([words.get(text, text) for text in texts.to_pylist()], pa.string())
+        read = read.set_column(place, new, pa.chunked_array([renewed.dictionary_encode()]))
+    return read
 
 
 def _checked(read: pa.Table, schema: pa.Schema, texts: list[str]) -> pa.Table:
@@ -165,7 +184,7 @@ def _checked(read: pa.Table, schema: pa.Schema, texts: list[str]) -> pa.Table:
         if column.name in texts:
             kind = pa.dictionary(pa.int32(), pa.string())
         wanted.append(pa.field(column.name, kind))
-    return read.cast(pa.schema(wanted))
+    return read.select(schema.names).cast(pa.schema(wanted))
 
 
 def recordings_in(
@@ -179,7 +198,7 @@ def recordings_in(
         table = table.filter(pc.field("ts") < end_ns)
     if begin_ns is not None:
         table = table.filter(pc.field("ts_end") > begin_ns)
-    # A file may contain other recordings than its name says.
+    # A file may contain other recordings than its name indicates.
     keys = {entry.key for entry in selection.entries}
     names = zip(table["host"].to_pylist(), table["recording"].to_pylist(), strict=True)
     table = table.filter(pa.array([key in keys for key in names], pa.bool_()))

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from .. import views
 from ..errors import LakeError, MissingPackageError, QueryError
-from .contract import SCHEMAS
+from .contract import RENAMED, SCHEMAS
 from .duck import plain
 from .lake import Part
 from .queries import PARAMETER_COLUMNS, steps_of
@@ -221,7 +221,8 @@ class SparkEngine:
             reader = reader.option("mergeSchema", "true")
         else:
             columns = ", ".join(f"{field.name} {_DDL[field.type]}" for field in schema)
-            reader = reader.schema(columns)
+            former = "".join(f", {old} STRING" for old, _ in RENAMED.get(table, {}).values())
+            reader = reader.schema(columns + former)
         groups: dict[frozenset[str] | None, list[str]] = {}
         for part in parts:
             groups.setdefault(part.only, []).append(store.spark_url(part.file))
@@ -229,7 +230,7 @@ class SparkEngine:
             return self._spark.createDataFrame([], columns if schema is not None else "nothing INT")
         frames = []
         for only, files in groups.items():
-            frame = reader.parquet(*files)
+            frame = _of_today(reader.parquet(*files), table)
             if only is not None:
                 frame = frame.where(frame["recording"].isin(sorted(only)))
             frames.append(frame)
@@ -237,6 +238,16 @@ class SparkEngine:
         for frame in frames[1:]:
             whole = whole.unionByName(frame)
         return whole
+
+
+def _of_today(frame: Any, table: str) -> Any:
+    """The frame with the names and words of today; a column under its new name wins."""
+    for new, (old, words) in RENAMED.get(table, {}).items():
+        cases = " ".join(f"WHEN '{before}' THEN '{after}'" for before, after in words.items())
+        renewed = f"COALESCE({new}, CASE {old} {cases} ELSE {old} END)"
+        shown = [f"{renewed} AS {new}" if name == new else name for name in SCHEMAS[table].names]
+        frame = frame.selectExpr(*shown)
+    return frame
 
 
 def _filtered(frame: Any, condition: Mapping[str, Any]) -> Any:

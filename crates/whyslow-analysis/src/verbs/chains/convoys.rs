@@ -105,8 +105,8 @@ pub(super) fn tables(context: &Context<'_>, waits: &[Wait]) -> Vec<AnswerTable> 
         column("holder_comm", "held by", Measure::Text),
         column("holder_tid", "tid", Measure::Count).priority(1),
         column("held_ns", "held", Measure::Duration),
-        column("kept_waiting", "waiters", Measure::Count),
-        column("doing", "holder function", Measure::Text),
+        column("waiters", "waiters", Measure::Count),
+        column("holder_function", "holder function", Measure::Text),
     ];
     let mut holds = AnswerTable::new("holds", "longest holds in convoys", columns);
     for (number, convoy) in (1_i64..).zip(&convoys) {

@@ -10,7 +10,7 @@ use super::Measured;
 use super::figures::Where;
 use super::verdict::{is_found, op_of};
 use crate::facts;
-use crate::peers::{Compared, Comparison, Evidence, LEVEL, SHIFT_REQUESTS_MIN};
+use crate::outlier_baseline::{Compared, Comparison, Evidence, LEVEL, SHIFT_REQUESTS_MIN};
 use whyslow_model::histogram::{bucket_bounds, middle};
 
 /// One row per test: a device's requests of one operation.

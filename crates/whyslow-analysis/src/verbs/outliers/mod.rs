@@ -1,7 +1,7 @@
 //! `block outliers`: the requests over a threshold, and the devices that deviate from their peers.
 //!
 //! Devices are judged by the time from issue to completion, because they do not control the queue
-//! above. Peers are the devices of one driver. For the comparison, see [`crate::peers`].
+//! above. Peers are the devices of one driver. For the comparison, see [`crate::outlier_baseline`].
 
 mod delayed;
 mod evidence;
@@ -19,7 +19,7 @@ use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 use whyslow_model::sort::IndexSort;
 
 use crate::context::Context;
-use crate::peers::{Compared, Sample, Slices, Tail, adjust, compare, driver};
+use crate::outlier_baseline::{Compared, Sample, Slices, Tail, adjust, compare, driver};
 use crate::sweep::Parts;
 use crate::verbs::mounted;
 use crate::{AnalysisError, arrange};

@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::filter::Verdicts;
 use crate::fold::in_order_by_all;
 use crate::kinds::BLOCK;
-use crate::peers::{Completed, InFlight, Issued, Stratum};
+use crate::outlier_baseline::{Completed, InFlight, Issued, Stratum};
 use crate::scan::{ColumnRef, Projection, per_word};
 
 /// Default command timeout of SCSI and NVMe disks.

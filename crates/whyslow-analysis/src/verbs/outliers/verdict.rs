@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use whyslow_model::answer::{AnswerColumn, Measure, Value};
 
 use crate::kinds::BLOCK;
-use crate::peers::{
+use crate::outlier_baseline::{
     Compared, Comparison, DEVICES_MIN, Lacking, PEER_REQUESTS_MIN, PEERS_MIN, REQUESTS_MIN,
     SHIFT_REQUESTS_MIN,
 };

@@ -86,7 +86,7 @@ fn table(keys: &[Key]) -> AnswerTable {
         column("usual", "usual", Measure::Number).priority(3),
         column("times", "ratio to usual", Measure::Number).priority(2),
         column("chance", "p", Measure::Number).priority(5),
-        column("says", "description", Measure::Text).priority(1),
+        column("description", "description", Measure::Text).priority(1),
     ]);
     AnswerTable::new("bursts", "bursts", columns)
 }

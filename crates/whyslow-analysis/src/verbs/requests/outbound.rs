@@ -25,6 +25,7 @@ use crate::fold::in_order;
 use crate::kinds::{REQUESTS, SYSCALLS};
 use crate::query::Filter;
 use crate::scan::Projection;
+use crate::topic_state::unavailable;
 
 const ROWS: usize = 50;
 
@@ -45,8 +46,10 @@ pub(crate) fn outbound(context: &Context<'_>) -> Result<AnswerTable, AnalysisErr
         found.read_connections(context, hull)?;
         found.place_lookups();
     }
-    if !stretches.is_empty() && !context.has(SYSCALLS.table.name) {
-        context.note("outbound requests unavailable: no system calls recorded".into());
+    if !stretches.is_empty()
+        && let Some(caveat) = unavailable(context, "outbound requests", SYSCALLS.table.name)
+    {
+        context.note(caveat);
     }
     let mut table = table();
     let mut calls: Vec<_> = found.calls.iter().collect();

@@ -21,7 +21,7 @@ pub(super) struct Stretch {
     pub(super) ts: Ns,
     /// The end of the recording if it has no end.
     pub(super) ts_end: Ns,
-    pub(super) got_by: Option<Arc<str>>,
+    pub(super) received_by: Option<Arc<str>>,
     pub(super) from_utid: Option<i64>,
     pub(super) is_shared: bool,
     pub(super) tid: Option<i64>,
@@ -43,7 +43,7 @@ pub(super) fn read(
     }
     let names = ["request", "utid", "ts", "ts_end", "from_utid", "tid"];
     let [request, utid, ts, ts_end, from_utid, tid] = names.map(|name| pass.projection.need(name));
-    let [got_by, comm] = ["got_by", "comm"].map(|name| pass.projection.need(name));
+    let [received_by, comm] = ["received_by", "comm"].map(|name| pass.projection.need(name));
     let is_shared = pass.projection.need("is_shared");
     let whole_end = context.recording_end();
     let mut words = Words::default();
@@ -56,14 +56,14 @@ pub(super) fn read(
             pass.selector.select(&mut verdicts, batch, &mut rows)?;
             let [request, utid, ts] = [request.ints(batch)?, utid.ints(batch)?, ts.ints(batch)?];
             let [ts_end, from_utid] = [ts_end.ints(batch)?, from_utid.ints(batch)?];
-            let (tid, got_by) = (tid.ints(batch)?, got_by.texts(batch)?);
+            let (tid, received_by) = (tid.ints(batch)?, received_by.texts(batch)?);
             let (comm, is_shared) = (comm.texts(batch)?, is_shared.bools(batch)?);
             found.extend(rows.iter().copied().map(|row| Stretch {
                 request: request.at(row),
                 utid: utid.at(row),
                 ts: ts.at(row),
                 ts_end: ts_end.get(row).unwrap_or(whole_end).max(ts.at(row)),
-                got_by: got_by.get(row).map(|word| words.of(word)),
+                received_by: received_by.get(row).map(|word| words.of(word)),
                 from_utid: from_utid.get(row),
                 is_shared: is_shared.value(row as usize),
                 tid: tid.get(row),

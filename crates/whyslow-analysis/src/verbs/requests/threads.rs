@@ -81,7 +81,7 @@ pub(crate) fn threads(context: &Context<'_>) -> Result<Vec<AnswerTable>, Analysi
     );
     facts::push(
         &mut shown,
-        "asked",
+        "description",
         "description",
         Measure::Text,
         request.title.as_str(),
@@ -120,7 +120,7 @@ fn of_request(context: &Context<'_>, request: &Request, utid: i64) -> Stretch {
         utid,
         ts: window.begin,
         ts_end: window.end,
-        got_by: None,
+        received_by: None,
         from_utid: None,
         is_shared: false,
         tid: name.map(|name| name.tid),
@@ -377,7 +377,7 @@ fn thread_cells(context: &Context<'_>, stretch: &Stretch, line: &Line) -> Vec<Va
         length.into(),
         stretch.comm.as_deref().into(),
         stretch.tid.into(),
-        stretch.got_by.as_deref().into(),
+        stretch.received_by.as_deref().into(),
         from.into(),
         line.letters().into(),
     ];
@@ -408,7 +408,7 @@ fn thread_table() -> AnswerTable {
         column("dur_ns", "duration", Measure::Duration),
         column("comm", "thread", Measure::Text),
         column("tid", "tid", Measure::Count),
-        column("got_by", "received by", Measure::Text),
+        column("received_by", "received by", Measure::Text),
         column("from", "from", Measure::Text)
             .priority(4)
             .sparse(true),

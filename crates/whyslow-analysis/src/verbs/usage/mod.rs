@@ -21,7 +21,7 @@ use whyslow_model::sort::IndexSort;
 pub(crate) use self::tally::UsageSum;
 
 use self::tally::{Tally, Usage};
-use super::fills::{self, FillSum, Fills};
+use super::page_cache_fill::{self, FillSum, Fills};
 use super::sharers;
 use crate::AnalysisError;
 use crate::caveats;
@@ -292,7 +292,7 @@ fn by_object(
         if is_of_files {
             let known = fills.as_ref().map(|_| FillSum::default());
             let fill = fill_of(fills.as_ref(), group).or(known);
-            row.extend(fills::cells(fill.as_ref()));
+            row.extend(page_cache_fill::cells(fill.as_ref()));
         }
         row.extend([sum.reads.into(), sum.writes.into(), sum.others.into()]);
         row.push(Value::List(by.into_iter().map(Value::Text).collect()));
@@ -332,7 +332,7 @@ fn add_fills(
     if !is_of_files {
         return Ok(None);
     }
-    let fills = fills::of(context, keys)?;
+    let fills = page_cache_fill::of(context, keys)?;
     let known: FxHashSet<&[KeyValue]> = objects.iter().map(|(group, _)| &group[..]).collect();
     let mut more: Vec<_> = fills
         .iter()
@@ -360,7 +360,7 @@ fn object_columns(keys: &[Key], by_time: bool, is_of_files: bool) -> Vec<AnswerC
         column("write_bytes", "written", Measure::Bytes),
     ]);
     if is_of_files {
-        columns.extend(fills::columns());
+        columns.extend(page_cache_fill::columns());
     }
     columns.extend([
         column("reads", "reads", Measure::Count).priority(3),

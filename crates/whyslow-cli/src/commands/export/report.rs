@@ -1,4 +1,4 @@
-//! `export html`: one file with the pages and their data, for readers who have neither the
+//! `export html`: one file with the pages and their data, for readers that have neither the
 //! recording nor this program.
 
 mod contents;

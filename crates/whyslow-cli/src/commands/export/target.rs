@@ -49,7 +49,7 @@ pub(crate) fn write_to<T>(
         done = Some(write(out)?);
         Ok(())
     })?;
-    done.ok_or_else(|| Failure::new("nothing was written"))
+    done.ok_or_else(|| Failure::new("cannot export the recording: nothing was written"))
 }
 
 /// The recording of the flags, redacted if they request it.

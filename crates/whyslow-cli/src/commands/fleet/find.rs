@@ -117,7 +117,10 @@ pub(super) fn fetch(args: &FleetFetchArgs, talk: &TalkArgs) -> Result<(), Failur
         .clone()
         .unwrap_or_else(|| file_of(&found, &args.recording));
     if !args.force && target.exists() {
-        let message = format!("`{}` exists", shown(&target.display().to_string(), false));
+        let message = format!(
+            "cannot write `{}`: it exists",
+            shown(&target.display().to_string(), false)
+        );
         return Err(
             Failure::usage(message).hint("replace it with --force, or choose another name with -o")
         );

@@ -20,7 +20,10 @@ use crate::commands::export::snapshot::hidden;
 
 pub(super) fn run(args: &FleetPushArgs, talk: &TalkArgs) -> Result<(), Failure> {
     let Some((lake, recordings)) = args.paths.split_last() else {
-        return Err(Failure::usage("no recording or lake given"));
+        return Err(
+            Failure::usage("cannot push: no recording or lake specified")
+                .hint("name both: whyslow fleet push web.wsl s3://traces/lake"),
+        );
     };
     if Path::new(lake).join("manifest.json").exists() {
         let message = format!("`{}` is a recording, not a lake", shown(lake, false));

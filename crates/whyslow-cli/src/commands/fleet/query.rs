@@ -122,7 +122,7 @@ pub(super) fn lake_of(named: Option<&str>) -> Result<String, Failure> {
         .map(str::to_owned)
         .or_else(of_variable)
         .ok_or_else(|| {
-            Failure::usage("no lake given")
+            Failure::usage("cannot query a lake: none specified")
                 .hint(format!("use --lake s3://traces/lake, or set {VARIABLE}"))
         })
 }

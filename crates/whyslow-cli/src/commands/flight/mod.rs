@@ -5,6 +5,8 @@ mod place;
 mod pusher;
 mod saver;
 
+use std::cell::Cell;
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -12,7 +14,8 @@ use std::time::{Duration, Instant};
 use signal_hook::consts::SIGUSR1;
 use whyslow_base::args::TalkArgs;
 use whyslow_base::failure::Failure;
-use whyslow_base::{interrupt, talk};
+use whyslow_base::interrupt::Stop;
+use whyslow_base::talk;
 use whyslow_model::Ns;
 use whyslow_model::text::shown;
 use whyslow_record::{
@@ -20,8 +23,8 @@ use whyslow_record::{
 };
 
 use super::processes::check_processes;
-use super::record::{self, Held};
-use crate::cli::RecordArgs;
+use super::record::{self, Counters, Held};
+use crate::cli::{RecordArgs, TopicChange};
 use place::Place;
 use saver::{Saved, Saver};
 
@@ -43,37 +46,41 @@ fn options(args: &RecordArgs, ring: Ns, memory: Memory) -> FlightOptions {
     }
 }
 
-pub(super) fn run(args: &RecordArgs, ring: Ns, talk: &TalkArgs) -> Result<(), Failure> {
+pub(super) fn run(args: &RecordArgs, ring: Ns, talk: &TalkArgs) -> Result<ExitCode, Failure> {
     let memory = record::memory(args)?;
     let flight = options(args, ring, memory);
     let place = Place::of(args.output.as_deref());
     place.check()?;
     check_processes(&args.pid)?;
     let (names, groups) = record::selected(args)?;
-    let stop = interrupt::flag()?;
+    let stop = Stop::new()?;
     let save = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(SIGUSR1, Arc::clone(&save))
         .map_err(|error| Failure::new("cannot handle signals").caused_by(&error))?;
-    check_conditions(&flight.when, &record::options(args, &place.folder, None))?;
-    let mut child = Held::start(&args.command)?;
-    let mut options = record::options(args, &place.folder, child.as_ref().map(Held::pid));
+    let mut options = record::options(args, &place.folder)?;
+    check_conditions(&flight.when, &options, &args.what)?;
     (options.memory_bytes_max, options.buffer_bytes) = (memory.max, memory.buffer);
     options.only_pids |= !names.is_empty() || !groups.is_empty();
     (options.names, options.groups) = (names, groups);
     options.may_turn = true;
+    let mut child = Held::start(&args.command)?;
+    record::restrict(&mut options, args, child.as_ref());
     let disk_max = args.flight.max_disk.max(0) as u64;
     let mut saver = Saver::start(place, disk_max, args.keep_spool, args.push.clone());
-    let start = Instant::now();
     let end = args.length.map(length);
     let held = child.as_ref().map(Held::pid);
-    let (mut most, mut has_started, mut has_warned) = (0, false, false);
+    let started = Cell::new(None::<Instant>);
+    let (mut most, mut has_warned) = (0, false);
+    let mut counters = Counters::new(talk, held.is_some(), "kept");
     let ready = |ready: &whyslow_record::Ready<'_>| {
         record::print_unavailable(ready);
-        has_started = true;
+        if !talk.quiet {
+            talk::line(record::started_text(held.is_some(), end));
+            print_start(&flight);
+        }
+        started.set(Some(Instant::now()));
         if let Some(pid) = held {
             Held::resume(pid);
-        } else if !talk.quiet {
-            print_start(&flight);
         }
     };
     let each = |news: News<'_>| {
@@ -81,9 +88,15 @@ pub(super) fn run(args: &RecordArgs, ring: Ns, talk: &TalkArgs) -> Result<(), Fa
             News::At(progress) => {
                 most = most.max(progress.spool_bytes);
                 record::warn_often(progress, &mut has_warned);
-                let is_over = end.is_some_and(|end| start.elapsed() >= end);
+                counters.show(progress);
+                if let Some(signal) = stop.from_outside() {
+                    // The user may be gone, and what led to the end may be of interest.
+                    return FlightStep::SaveAndEnd(signal);
+                }
+                let since = started.get().map(|started| started.elapsed());
+                let is_over = end.is_some_and(|end| since.is_some_and(|since| since >= end));
                 let is_done = child.as_mut().is_some_and(Held::has_ended);
-                if is_over || is_done || stop.load(Ordering::Relaxed) {
+                if is_over || is_done || stop.is_requested() {
                     return FlightStep::End;
                 }
                 if save.swap(false, Ordering::Relaxed) {
@@ -98,35 +111,39 @@ pub(super) fn run(args: &RecordArgs, ring: Ns, talk: &TalkArgs) -> Result<(), Fa
                 "note: conditions held {count} more times within --cooldown and were ignored"
             )),
             News::Window(window) => saver.save(window),
+            News::Last(window) => saver.save_last(window),
         }
         FlightStep::GoOn
     };
     let summary = whyslow_record::fly(&options, &flight, ready, each).map_err(Failure::from);
-    if let Some(child) = child {
-        child.leave(has_started, talk);
-    }
+    counters.end();
+    let status = child.map(|child| child.end(started.get().is_some(), talk));
     let saved = saver.finish();
+    let status = status.transpose()?.flatten();
     let summary = summary?;
     if !talk.quiet {
         print_cost(&summary.progress, most, saved.recordings);
         print_dropped(saved);
+        if stop.is_requested() && stop.from_outside().is_none() {
+            talk::line(
+                "note: Ctrl-C does not save what is kept in memory; SIGUSR1, SIGTERM and SIGHUP do",
+            );
+        }
     }
-    Ok(())
+    Ok(record::exit_code(status))
 }
 
 /// Rejects conditions that can never hold.
-fn check_conditions(when: &[Term], options: &Options) -> Result<(), Failure> {
+fn check_conditions(when: &[Term], options: &Options, what: &[TopicChange]) -> Result<(), Failure> {
     for term in when {
         let is_missing = |topic: &Topic| !options.topics.contains(topic);
         if let Some(topic) = term.topic().filter(is_missing) {
-            let topics = options.topics.iter().chain([&topic]);
-            let topics: Vec<&str> = topics.map(|topic| topic.name()).collect();
             let name = topic.name();
             let message = format!(
                 "`{}` needs the topic {name}, which is not recorded",
                 term.text
             );
-            let hint = format!("record it: --what {}", topics.join(","));
+            let hint = format!("record it: --what {}", with(topic, what, options));
             return Err(Failure::usage(message).hint(hint));
         }
         if term.needs_all_calls() && !options.call_min.is_zero() {
@@ -146,16 +163,31 @@ fn check_conditions(when: &[Term], options: &Options) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The argument of `--what` that records one more topic: a complete list if one was given.
+fn with(topic: Topic, what: &[TopicChange], options: &Options) -> String {
+    if what.iter().any(|change| !change.is_signed()) {
+        let topics = options.topics.iter().chain([&topic]);
+        let topics: Vec<&str> = topics.map(|topic| topic.name()).collect();
+        return topics.join(",");
+    }
+    let others = what.iter().filter(|change| change.topic() != topic);
+    let mut changes: Vec<String> = others.map(ToString::to_string).collect();
+    if !Topic::DEFAULT.contains(&topic) || changes.is_empty() {
+        changes.push(format!("+{}", topic.name()));
+    }
+    changes.join(",")
+}
+
 fn print_start(flight: &FlightOptions) {
     let terms: Vec<&str> = flight.when.iter().map(|term| term.text.as_str()).collect();
     let seconds = flight.length.as_secs_f64();
     let when = if terms.is_empty() {
-        "on SIGUSR1".to_owned()
+        String::new()
     } else {
-        format!("when {}, or on SIGUSR1", terms.join(" or "))
+        format!("when {}, ", terms.join(" or "))
     };
     talk::line(&format!(
-        "keeping the last {seconds} s in memory (pid {}); saves {when}; press Ctrl-C to stop",
+        "keeping the last {seconds} s in memory (pid {}); saves {when}on SIGUSR1, and for `whyslow explain @flight`; press Ctrl-C to stop",
         std::process::id()
     ));
 }
@@ -185,18 +217,53 @@ fn print_dropped(saved: Saved) {
 }
 
 fn print_cost(progress: &Progress, most: u64, saved: u64) {
-    let seconds = progress.elapsed.as_secs_f64().max(1e-3);
+    let seconds = progress.elapsed.as_secs_f64();
+    let mib = |bytes: u64| bytes as f64 / 1024.0 / 1024.0;
     talk::line(&format!(
         "{} records in {seconds:.1} s, saved {saved} times; the recorder used {:.1} % of a CPU and kept at most {:.1} MiB",
         talk::grouped(progress.records),
-        progress.own_cpu.as_secs_f64() * 100.0 / seconds,
-        most as f64 / 1024.0 / 1024.0,
+        progress.cpu_share() * 100.0,
+        mib(most),
     ));
-    record::print_memory(progress);
-    if progress.lost > 0 {
-        talk::line(&format!(
-            "note: {} records were lost because the buffer was full (increase --buffer)",
-            talk::grouped(progress.lost)
-        ));
+    talk::line(&format!(
+        "memory: at most {:.1} MiB used, limit {:.1} MiB (--max-memory)",
+        mib(progress.memory),
+        mib(progress.memory_max),
+    ));
+    record::print_memory_short(progress);
+    record::print_lost(progress);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_topic_is_added_to_what_was_requested() {
+        let check = |what: &[TopicChange], expected: &str| {
+            let mut options = Options::new("");
+            options.topics = crate::cli::topics(what).expect("valid topics");
+            let term = Topic::Work;
+            assert_eq!(with(term, what, &options), expected);
+        };
+        check(&[], "+work");
+        check(
+            &[
+                TopicChange::Add(Topic::Net),
+                TopicChange::Remove(Topic::Dns),
+            ],
+            "+net,-dns,+work",
+        );
+        check(&[TopicChange::Only(Topic::Block)], "block,work");
+        // A default topic that was removed.
+        let removed = [
+            TopicChange::Remove(Topic::Block),
+            TopicChange::Add(Topic::Net),
+        ];
+        assert_eq!(with(Topic::Block, &removed, &Options::new("")), "+net");
+        assert_eq!(
+            with(Topic::Block, &removed[..1], &Options::new("")),
+            "+block"
+        );
     }
 }

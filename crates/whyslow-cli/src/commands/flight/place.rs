@@ -26,8 +26,10 @@ impl Place {
             return Ok(());
         }
         let folder = self.folder.display();
-        Err(Failure::usage(format!("no directory `{folder}`"))
-            .hint(format!("create it: mkdir -p {folder}")))
+        Err(Failure::usage(format!(
+            "cannot save flights in `{folder}`: no such directory"
+        ))
+        .hint(format!("create it: mkdir -p {folder}")))
     }
 }
 

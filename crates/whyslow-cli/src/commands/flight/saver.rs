@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 
 use whyslow_base::talk;
 use whyslow_model::text::shown;
-use whyslow_record::Window;
+use whyslow_record::{SaveReply, SaveRequest, Window};
 
 use super::disk::Disk;
 use super::place::Place;
@@ -66,11 +66,23 @@ impl Saver {
             // For this thread and its children; saving also works without it.
             let _ = rustix::process::nice(NICENESS);
             let mut done = Saved::default();
-            for window in taken {
+            let mut triggered = None;
+            for mut window in taken {
+                let requests = std::mem::take(&mut window.requests);
                 match work.save(&window) {
                     Ok(name) => {
                         done.recordings += 1;
                         print_saved(&window, &name);
+                        let recording = std::path::absolute(&name).unwrap_or_else(|_| name.clone());
+                        let saved = SaveReply::Saved {
+                            recording: recording.clone(),
+                            triggered: triggered.clone(),
+                        };
+                        reply(requests, &saved);
+                        if let Some(term) = &window.trigger.term {
+                            triggered =
+                                Some((recording, format!("{term}: {}", window.trigger.what)));
+                        }
                         if let Some(pusher) = &pusher {
                             pusher.push(&name);
                         }
@@ -78,6 +90,7 @@ impl Saver {
                     Err(why) => {
                         done.dropped += 1;
                         talk::line(&format!("note: not saved: {why}"));
+                        reply(requests, &SaveReply::Failed(why));
                     }
                 }
             }
@@ -93,9 +106,21 @@ impl Saver {
     }
 
     pub(super) fn save(&mut self, window: Window) {
-        if let Err(TrySendError::Full(_)) = self.windows.try_send(window) {
+        if let Err(TrySendError::Full(window)) = self.windows.try_send(window) {
+            let is_awaited = !window.requests.is_empty();
+            reply(window.requests, &SaveReply::Busy);
+            // A process that waits tries again.
+            if !is_awaited || window.trigger.term.is_some() {
+                self.passed_over += 1;
+                talk::line("note: not saved: an earlier window is still being written");
+            }
+        }
+    }
+
+    /// Saves the window that ends the recording, after an earlier one.
+    pub(super) fn save_last(&mut self, window: Window) {
+        if self.windows.send(window).is_err() {
             self.passed_over += 1;
-            talk::line("note: not saved: an earlier window is still being written");
         }
     }
 
@@ -110,6 +135,13 @@ impl Saver {
         let mut done = self.thread.join().unwrap_or_default();
         done.dropped += self.passed_over;
         done
+    }
+}
+
+/// Replies to the processes that wait; those that no longer do are ignored.
+fn reply(requests: Vec<SaveRequest>, with: &SaveReply) {
+    for request in requests {
+        let _ = request.reply(with);
     }
 }
 

@@ -1,7 +1,11 @@
 //! Which classes of events a recording contains, and what is unknown without them.
 
+use std::collections::BTreeSet;
+
+use whyslow_analysis::{AnalysisError, table_state};
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure};
-use whyslow_store::RecordingInfo;
+use whyslow_model::topic_state::TopicState;
+use whyslow_store::Tables;
 
 use super::ImportStat;
 
@@ -177,7 +181,12 @@ const CLASSES: &[Class] = &[
     },
 ];
 
-pub(super) fn table(info: &RecordingInfo, counts: &[ImportStat], topics: &str) -> AnswerTable {
+/// `topics` are those that the sources state to have recorded.
+pub(super) fn table(
+    tables: &dyn Tables,
+    counts: &[ImportStat],
+    topics: &BTreeSet<String>,
+) -> Result<AnswerTable, AnalysisError> {
     let columns = vec![
         AnswerColumn::new("class", "events", Measure::Text),
         AnswerColumn::new("present", "recorded", Measure::Text),
@@ -185,26 +194,38 @@ pub(super) fn table(info: &RecordingInfo, counts: &[ImportStat], topics: &str) -
     ];
     let mut table = AnswerTable::new("coverage", "what was recorded", columns);
     for class in CLASSES {
-        let is_topic = topics.split(',').any(|topic| topic == class.topic);
-        let is_topic = is_topic && !class.topic.is_empty();
-        let present = is_topic || class.evidence.present(info, counts);
-        let meaning = (!present).then_some(class.without);
+        let present = if topics.contains(class.topic) {
+            Some(true)
+        } else {
+            class.evidence.present(tables, counts)?
+        };
+        let meaning = (present != Some(true)).then_some(class.without);
         table
             .rows
             .push(vec![class.name.into(), present.into(), meaning.into()]);
     }
-    table
+    Ok(table)
 }
 
 impl Evidence {
-    fn present(&self, info: &RecordingInfo, counts: &[ImportStat]) -> bool {
-        match self {
-            Evidence::Table(name) => info.rows_of_whole(name) > 0,
-            Evidence::Event(prefix) => has_event(counts, |name| name.starts_with(prefix)),
-            Evidence::EventOr(prefix, record) => {
-                has_event(counts, |name| name.starts_with(prefix) || name == *record)
-            }
-        }
+    /// `None` if the sources do not state it.
+    fn present(
+        &self,
+        tables: &dyn Tables,
+        counts: &[ImportStat],
+    ) -> Result<Option<bool>, AnalysisError> {
+        Ok(match self {
+            Evidence::Table(name) => match table_state(tables, name)? {
+                TopicState::Unknown { .. } => None,
+                // No view reads the table, so it is not known what its rows need.
+                TopicState::NoneHappened { .. } if name == &"wakeup" => Some(false),
+                state => Some(state.is_recorded()),
+            },
+            Evidence::Event(prefix) => Some(has_event(counts, |name| name.starts_with(prefix))),
+            Evidence::EventOr(prefix, record) => Some(has_event(counts, |name| {
+                name.starts_with(prefix) || name == *record
+            })),
+        })
     }
 }
 

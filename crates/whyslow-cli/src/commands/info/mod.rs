@@ -6,15 +6,18 @@ mod coverage;
 mod devices;
 mod marks;
 mod resolvers;
+mod topics;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use whyslow_analysis::Weight;
 use whyslow_base::args::TalkArgs;
 use whyslow_base::failure::Failure;
 use whyslow_base::time::Zone;
+use whyslow_explain::Trigger;
 use whyslow_model::Symbols;
 use whyslow_model::answer::{Answer, AnswerColumn, AnswerTable, Form, LossNote, Measure, Value};
+use whyslow_model::recorder;
 use whyslow_model::tables::{LostEventsRow, MetadataRow, TraceStatRow};
 use whyslow_record::Topic;
 use whyslow_sources::live::{self, Plan, RecorderChoice};
@@ -58,7 +61,6 @@ fn of(opened: &Opened, args: &InfoArgs, talk: &TalkArgs) -> Result<(), Failure> 
 fn answer(tables: &dyn Tables, args: &InfoArgs) -> Result<Answer, Failure> {
     let info = tables.info();
     let counts = counts(tables)?;
-    let topics = metadata(tables)?.remove("topics").unwrap_or_default();
     let mut answer = Answer {
         query: "info".into(),
         window: Some((info.begin_ns, info.end_ns)),
@@ -82,7 +84,8 @@ fn answer(tables: &dyn Tables, args: &InfoArgs) -> Result<Answer, Failure> {
     answer.tables = vec![
         recording(tables)?,
         sources(info),
-        coverage::table(info, &counts, &topics),
+        topics::table(tables)?,
+        coverage::table(tables, &counts, &stated_topics(tables)?)?,
         row_counts(info),
     ];
     answer.tables.extend(clocks::table(tables)?);
@@ -106,7 +109,7 @@ fn answer(tables: &dyn Tables, args: &InfoArgs) -> Result<Answer, Failure> {
 }
 
 /// Facts about the machine and the recording as a whole.
-fn recording(tables: &dyn Tables) -> Result<AnswerTable, StoreError> {
+fn recording(tables: &dyn Tables) -> Result<AnswerTable, Failure> {
     let info = tables.info();
     let mut table = AnswerTable::new("recording", "recording", Vec::new());
     table.form = Form::Facts;
@@ -128,6 +131,19 @@ fn recording(tables: &dyn Tables) -> Result<AnswerTable, StoreError> {
         known("architecture"),
     );
     fact("tracer", "tracer", Measure::Text, tracer(&metadata));
+    let known_text = |key: &str| metadata.get(key).map(String::as_str);
+    let cpu_share = recorder::cpu_share(
+        known_text(recorder::RECORDER_CPU),
+        known_text(recorder::RECORDER_ELAPSED),
+    );
+    let pid = known_text(recorder::RECORDER_PID).and_then(|pid| pid.parse::<i64>().ok());
+    fact("recorder_pid", "recorder pid", Measure::Count, pid.into());
+    fact(
+        "recorder_cpu",
+        "recorder, of a CPU",
+        Measure::Ratio,
+        cpu_share.into(),
+    );
     let length = info.end_ns.saturating_sub(info.begin_ns);
     fact("length_ns", "length", Measure::Duration, length.into());
     for (name, title, entity) in [
@@ -152,6 +168,17 @@ fn recording(tables: &dyn Tables) -> Result<AnswerTable, StoreError> {
     );
     let redacted = info.redacted.clone();
     fact("redacted", "redacted", Measure::Text, redacted.into());
+    if let Some(trigger) = Trigger::read(tables)? {
+        let what = match &trigger.condition {
+            Some(condition) => format!("{condition}: {}", trigger.what),
+            None => "saved on request".to_owned(),
+        };
+        fact("trigger", "trigger", Measure::Text, what.into());
+        let ts = trigger.ts_ns.map_or(Value::Null, Value::from);
+        fact("trigger_ns", "triggered", Measure::Time, ts);
+        let id = trigger.id.map_or(Value::Null, Value::from);
+        fact("trigger_id", "trigger id", Measure::Text, id);
+    }
     if let Some(cut) = &info.cut {
         let digest = cut.digest.clone().into();
         fact("cut_from", "cut from", Measure::Text, digest);
@@ -189,6 +216,18 @@ fn metadata(tables: &dyn Tables) -> Result<BTreeMap<String, String>, StoreError>
             .or_insert_with(|| symbols.get(row.value).to_owned());
     }
     Ok(found)
+}
+
+/// Topics that any source states to have recorded.
+fn stated_topics(tables: &dyn Tables) -> Result<BTreeSet<String>, StoreError> {
+    let mut symbols = Symbols::new();
+    let found = rows::<MetadataRow>(tables, &mut symbols)?;
+    let topics = found.iter().filter(|row| symbols.get(row.key) == "topics");
+    let words = topics.flat_map(|row| symbols.get(row.value).split(','));
+    Ok(words
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect())
 }
 
 fn sources(info: &RecordingInfo) -> AnswerTable {

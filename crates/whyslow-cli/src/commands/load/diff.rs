@@ -20,8 +20,10 @@ pub(super) fn run(args: &LoadDiffArgs, talk: &TalkArgs) -> Result<(), Failure> {
         None => None,
     };
     if after.is_none() && args.versus.is_none() {
-        return Err(Failure::usage("nothing to compare with")
-            .hint("name a second recording, or a second window: -w A..B --vs C..D"));
+        return Err(
+            Failure::usage("cannot compare: there is only one recording and one window")
+                .hint("name a second recording, or a second window: -w A..B --vs C..D"),
+        );
     }
     let later = after.as_ref().unwrap_or(&before);
     let calendar = later.calendar(zone(args));

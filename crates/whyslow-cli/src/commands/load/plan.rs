@@ -117,8 +117,10 @@ fn read(path: &Path, template: &RequestTemplate, targets: &mut Vec<Target>) -> R
             None => (Some(1), line),
         };
         let weight = weight.ok_or_else(|| {
-            Failure::usage(format!("`{line}` does not start with a weight"))
-                .hint("write lines like `10 http://localhost/`")
+            Failure::usage(format!(
+                "cannot read `{line}`: it does not start with a weight"
+            ))
+            .hint("write lines like `10 http://localhost/`")
         })?;
         targets.push(template.target(address, weight).map_err(failed)?);
     }

@@ -34,7 +34,7 @@ pub(super) fn run(args: &LoadArgs, talk: &TalkArgs) -> Result<(), Failure> {
     let places = Places::of(args.output.output.as_deref());
     if let Some(recording) = places.recording.as_deref().filter(|path| path.exists()) {
         let name = shown(&recording.display().to_string(), false).into_owned();
-        return Err(Failure::usage(format!("`{name}` exists"))
+        return Err(Failure::usage(format!("cannot write `{name}`: it exists"))
             .hint("choose another name with -o, or delete the recording"));
     }
     let cancel = interrupt::flag()?;
@@ -225,7 +225,7 @@ fn confirm(plan: &Plan, is_confirmed: bool) -> Result<(), Failure> {
     let host = shown(other, false);
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return Err(Failure::usage(format!(
-            "{what} to another machine, `{host}`, not confirmed"
+            "cannot send {what} to another machine, `{host}`: not confirmed"
         ))
         .hint("confirm with -y if the owner of the machine agrees"));
     }
@@ -236,7 +236,7 @@ fn confirm(plan: &Plan, is_confirmed: bool) -> Result<(), Failure> {
     io::stdin().lock().read_line(&mut line)?;
     match line.trim() {
         "y" | "Y" | "yes" => Ok(()),
-        _ => Err(Failure::usage("not confirmed: nothing was sent")),
+        _ => Err(Failure::usage("cannot send requests: not confirmed")),
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::process::Stdio;
 
 use clap::Command;
 use clap_mangen::Man;
 use whyslow_base::failure::Failure;
-use whyslow_render::to_stdout;
+use whyslow_render::{is_on_terminal, to_stdout};
 
 use crate::cli::{Cli, ManArgs};
 
@@ -31,12 +32,38 @@ pub(super) fn run(args: &ManArgs) -> Result<(), Failure> {
     let mut page = &command;
     for name in &args.command {
         page = page.find_subcommand(name).ok_or_else(|| {
-            Failure::usage(format!("unknown command `{}`", args.command.join(" ")))
-                .hint("list all commands: whyslow --help")
+            let name = args.command.join(" ");
+            Failure::usage(format!(
+                "cannot print the page of `{name}`: unknown command `{name}`"
+            ))
+            .hint("list all commands: whyslow help")
         })?;
     }
     let text = text(page, &args.command)?;
+    if is_on_terminal() {
+        if is_shown(&text) {
+            return Ok(());
+        }
+        // The source of the page is of no use to a reader; the help has the same content.
+        return super::help::print(&args.command);
+    }
     to_stdout(&String::from_utf8_lossy(&text))
+}
+
+/// Shows a page with `man`, which formats it and starts the pager. Returns whether there is a `man`.
+fn is_shown(page: &[u8]) -> bool {
+    let man = std::process::Command::new("man")
+        .args(["-l", "-"])
+        .stdin(Stdio::piped())
+        .spawn();
+    let Ok(mut man) = man else {
+        return false;
+    };
+    if let Some(mut stdin) = man.stdin.take() {
+        // The reader may leave the pager before the end.
+        let _ = stdin.write_all(page);
+    }
+    man.wait().is_ok()
 }
 
 fn text(page: &Command, names: &[String]) -> io::Result<Vec<u8>> {

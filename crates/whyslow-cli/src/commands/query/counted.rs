@@ -21,14 +21,14 @@ impl RecordingQuery {
     ) -> Result<(), Failure> {
         if !matches!(choice, RecorderChoice::Any | RecorderChoice::New) {
             return Err(Failure::usage(
-                "`block outliers` cannot follow a recorder: the kernel counts for this command alone",
+                "cannot follow a recorder with `block outliers`: the kernel counts for this command alone",
             )
-            .hint("whyslow block outliers @live"));
+            .hint("start it without one: whyslow block outliers @live"));
         }
         let shape = &self.args.shape;
         if shape.limit.is_some() || shape.sort.is_some() || !shape.by.is_empty() {
             return Err(Failure::usage(
-                "`block outliers @live` cannot limit, sort or group its rows",
+                "cannot limit, sort or group the rows of `block outliers @live`",
             )
             .hint("remove -n, --sort and --by"));
         }
@@ -46,10 +46,10 @@ impl RecordingQuery {
         if self.args.output.chosen_format() != Format::Openmetrics {
             return Ok(());
         }
-        Err(
-            Failure::usage("--format openmetrics needs @live: whyslow dns stats @live")
-                .hint("to export a recording: whyslow export openmetrics NAME.wsl"),
+        Err(Failure::usage(
+            "cannot write openmetrics of a recording here: these counters are of @live",
         )
+        .hint("export the recording: whyslow export openmetrics NAME.wsl"))
     }
 
     /// DNS lookups, as counters that the kernel keeps.
@@ -62,7 +62,7 @@ impl RecordingQuery {
         let command = "whyslow dns stats @live 10 --format openmetrics";
         if !matches!(choice, RecorderChoice::Any | RecorderChoice::New) {
             return Err(Failure::usage(
-                "`dns stats` cannot follow a recorder: the kernel counts for this command alone",
+                "cannot follow a recorder with `dns stats`: the kernel counts for this command alone",
             )
             .hint(command));
         }
@@ -70,7 +70,7 @@ impl RecordingQuery {
         let is_shaped = shape.limit.is_some() || shape.sort.is_some() || !shape.by.is_empty();
         if is_shaped || filter(&self.args)? != Filter::default() {
             return Err(Failure::usage(
-                "`dns stats @live` cannot filter or sort: it counts all lookups by host, resolver and result",
+                "cannot filter or sort `dns stats @live`: it counts all lookups by host, resolver and result",
             )
             .hint(command));
         }

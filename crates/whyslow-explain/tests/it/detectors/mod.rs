@@ -304,7 +304,7 @@ fn seconds_of_a_device(seconds: &[(u64, u64)]) -> Trace {
     for (second, (util, ms)) in seconds.iter().enumerate() {
         let _ = writeln!(
             trace.text,
-            "{}.000000 [-] counters told_by=iostat subject=vda interval=1000000000 \
+            "{}.000000 [-] counters reported_by=iostat subject=vda interval=1000000000 \
              values=\"%util {} hundredths;r_await 100000 ns;w_await {} ns\"",
             second + 10,
             util * 100,

@@ -30,20 +30,20 @@ fn lines() -> String {
             format!("{}.{:06}000", time / 1_000_000, time % 1_000_000)
         };
         let tid = 20 + step % 7;
-        let who = format!("(tid={tid} pid={} comm=web{})", tid - tid % 2, tid % 3);
+        let context = format!("(tid={tid} pid={} comm=web{})", tid - tid % 2, tid % 3);
         let mut line = |us: i64, rest: &str| {
             let _ = writeln!(text, "{} [{}] {rest}", at(us), tid % 2);
         };
         line(
             0,
             &format!(
-                "{who} syscall_enter name=write fd={} count=100",
+                "{context} syscall_enter name=write fd={} count=100",
                 3 + step % 5
             ),
         );
         line(
             20 + step % 50,
-            &format!("{who} syscall_exit name=write ret=100"),
+            &format!("{context} syscall_exit name=write ret=100"),
         );
         match step % 1000 {
             // From another thread, for a few seconds.
@@ -66,14 +66,16 @@ fn lines() -> String {
             100 => line(
                 91,
                 &format!(
-                    "{who} syscall_enter name=openat path=\"/srv/file{}\" flags=66",
+                    "{context} syscall_enter name=openat path=\"/srv/file{}\" flags=66",
                     step / 1000
                 ),
             ),
-            101 => line(92, &format!("{who} page_alloc order=1")),
+            101 => line(92, &format!("{context} page_alloc order=1")),
             200 => line(
                 93,
-                &format!("{who} block_rq_issue dev=8:0 sector={step} sectors=8 rwbs=WS bytes=4096"),
+                &format!(
+                    "{context} block_rq_issue dev=8:0 sector={step} sectors=8 rwbs=WS bytes=4096"
+                ),
             ),
             240 => line(
                 94,
@@ -85,7 +87,7 @@ fn lines() -> String {
             300 => line(
                 95,
                 &format!(
-                    "{who} sched_switch prev={tid} prev_state=D next=0 prev_comm=web{}",
+                    "{context} sched_switch prev={tid} prev_state=D next=0 prev_comm=web{}",
                     tid % 3
                 ),
             ),
@@ -103,9 +105,9 @@ fn lines() -> String {
             ),
             400 => line(
                 96,
-                &format!("{who} net kind=queue bytes=1500 netif=eth0 skbaddr=0x10"),
+                &format!("{context} net kind=queue bytes=1500 netif=eth0 skbaddr=0x10"),
             ),
-            450 => line(96, &format!("{who} irq_enter kind=hard nr=14 name=ata")),
+            450 => line(96, &format!("{context} irq_enter kind=hard nr=14 name=ata")),
             _ => {}
         }
         if step % 1000 == 450 {

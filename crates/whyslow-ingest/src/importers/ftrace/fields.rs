@@ -185,9 +185,9 @@ impl<'t> Fields<'t> {
 /// character.
 fn task(text: &str) -> Option<(&str, &str, &str, &str)> {
     let open = text.rfind(" [")?;
-    let (who, rest) = (&text[..open], &text[open + 2..]);
+    let (task, rest) = (&text[..open], &text[open + 2..]);
     let (prio, behind) = rest.split_once(']')?;
-    let (comm, pid) = who.rsplit_once(':')?;
+    let (comm, pid) = task.rsplit_once(':')?;
     Some((comm, pid, prio, behind.trim()))
 }
 

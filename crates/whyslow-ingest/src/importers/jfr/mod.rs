@@ -317,10 +317,13 @@ impl Reader {
                 }
             }
         }
-        let (interval, told_by) = interval::find(&self.settings, self.is_wall, &profile.points);
+        let (interval, reported_by) = interval::find(&self.settings, self.is_wall, &profile.points);
         profile.interval = interval;
         if interval.is_some() {
-            let fact = ("sample_interval_told_by".to_owned(), told_by.to_owned());
+            let fact = (
+                "sample_interval_reported_by".to_owned(),
+                reported_by.to_owned(),
+            );
             profile.facts.push(fact);
         }
         if self.is_spanless {

@@ -176,7 +176,7 @@ impl Reading {
                     ts_end: ts,
                     thread: known[place].0,
                     kind,
-                    told_by: WaitSource::Dump,
+                    reported_by: WaitSource::Dump,
                     stack: known[place].1,
                     frame,
                     address: Some(address),

@@ -49,7 +49,7 @@ fn who_holds_a_lock_is_told() {
     assert_eq!(name(wait.thread).as_deref(), Some("waiter"));
     assert_eq!(wait.dur(), 2_000_000_000);
     assert_eq!(
-        (wait.kind, wait.told_by),
+        (wait.kind, wait.reported_by),
         (LockKind::Monitor, WaitSource::Dump)
     );
     assert_eq!((&*wait.object, wait.address), ("a.Log", Some(0xaa)));

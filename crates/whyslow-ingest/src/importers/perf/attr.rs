@@ -17,6 +17,7 @@ pub(super) const IDENTIFIER: u64 = 1 << 16;
 
 const FLAG_FREQUENCY: u64 = 1 << 10;
 const FLAG_TASK: u64 = 1 << 13;
+const FLAG_CONTEXT_SWITCH: u64 = 1 << 26;
 const FLAG_SAMPLE_ID_ALL: u64 = 1 << 18;
 const FLAG_CLOCK: u64 = 1 << 25;
 
@@ -82,6 +83,11 @@ impl Attr {
     /// Whether forks and exits are recorded.
     pub(super) fn has_tasks(&self) -> bool {
         self.flags & FLAG_TASK != 0
+    }
+
+    /// Whether context switches are recorded (`perf record --switch-events`).
+    pub(super) fn has_switches(&self) -> bool {
+        self.flags & FLAG_CONTEXT_SWITCH != 0
     }
 
     /// Whether non-sample records contain time and thread, too.

@@ -26,6 +26,7 @@ use super::task_state;
 use super::tracepoint::blob::Blob;
 use super::tracepoint::format::Format;
 use super::tracepoint::raw::RawClass;
+use super::tracepoint::topics::DeclaredTopics;
 use super::tracepoint::{Facts, abi_of};
 use attr::{Attr, TRACEPOINT};
 pub use head::{PerfError, is_perf};
@@ -152,7 +153,23 @@ impl PerfSource {
         let facts = facts.into_iter();
         facts
             .filter_map(|(key, value)| Some((key, value.clone()?)))
+            .chain(self.topics())
             .collect()
+    }
+
+    /// The topics of the events in the header.
+    fn topics(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let classes = self.classes.values();
+        let mut events: Vec<&str> = classes.map(|class| class.name.as_str()).collect();
+        let attrs = &self.reader.info.attrs;
+        if attrs.iter().any(Attr::has_switches) {
+            events.extend(["sched_switch"]);
+        }
+        let mut topics = DeclaredTopics::of(&events);
+        if attrs.iter().any(Attr::is_of_cpu) {
+            topics.add_whole("stacks");
+        }
+        topics.facts()
     }
 
     /// Number of events by name so far.

@@ -53,7 +53,7 @@ pub struct Translated {
     /// Lines of tables without times.
     pub untimed: u64,
     /// Messages of the tool itself.
-    pub talk: u64,
+    pub status_lines: u64,
     /// Name of the tool.
     pub tool: &'static str,
     /// Including those of previous files.
@@ -175,13 +175,13 @@ impl Reader {
             return Ok(());
         }
         let Some(header) = &self.header else {
-            self.done.talk += 1;
+            self.done.status_lines += 1;
             return Ok(());
         };
         // tcpdrop prints a stack after each line.
         let is_stack = header.tool == Tool::TcpDrop && line.starts_with(['\t', ' ']);
         if is_stack || is_message(line) {
-            self.done.talk += 1;
+            self.done.status_lines += 1;
             return Ok(());
         }
         let row = header

@@ -1,6 +1,6 @@
 //! System calls, and the memory contents behind their arguments, which are separate records written
 //! before the one of the call. If a thread migrates between the two, the call may come first,
-//! because the per-CPU ring buffers are read one after another. So a call is held back until all
+//! because the per-CPU ring buffers are read one after another. So a call is buffered until all
 //! records up to its time were read.
 
 use std::collections::VecDeque;

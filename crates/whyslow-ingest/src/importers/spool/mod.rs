@@ -2,7 +2,7 @@
 //!
 //! A record of a system call also contains its entry time, which precedes earlier records by a
 //! tenth of a second at most, because the recorder writes longer calls before they end. So records
-//! are held back for this long beyond the time up to which the spool is complete.
+//! are buffered for this long beyond the time up to which the spool is complete.
 
 mod block;
 mod calls;

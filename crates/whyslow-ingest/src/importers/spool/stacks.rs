@@ -2,7 +2,7 @@
 
 use whyslow_model::Ns;
 use whyslow_model::event::{
-    Body, Context, Event, Frame, LockKind, LockWait, PrevState, Stack, StackKind, WallLook,
+    Body, Context, Event, Frame, LockKind, LockWait, PrevState, Stack, StackKind, WallSample,
 };
 use whyslow_model::spool::{Head, Kind, LockRecord, Record, SLEPT, StackRecord, WallRecord};
 
@@ -56,7 +56,7 @@ impl Mapper {
             Record::Wall(wall) => {
                 frames.extend(wall.kernel.iter().map(of_kernel));
                 frames.extend(wall.user.iter().map(of_user));
-                Body::Wall(WallLook {
+                Body::Wall(WallSample {
                     since: before(ts, head.ts, wall.since),
                     state: (wall.state != WallRecord::ON_CPU).then(|| prev_state(wall.state)),
                     credits: wall.credits,

@@ -1,4 +1,4 @@
-//! Dates in any order. `03/04/26` is the third of April or the fourth of March, and no file says
+//! Dates in any order. `03/04/26` is the third of April or the fourth of March, and no file states
 //! which: all dates of a file are read in the same order, which is chosen from all of them.
 
 use whyslow_model::Ns;

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::importers::text::{Item, Line, Room, parse};
+use crate::importers::text::{EventBuffers, Item, Line, parse};
 
 fn translated(log: &str) -> Translated {
     translate(log, Origin::default(), 5)
@@ -16,7 +16,7 @@ fn check(log: &str, want: &[&str]) {
     let lines: Vec<&str> = done.text.lines().collect();
     assert_eq!(lines, want, "{log}");
     for line in lines {
-        let (mut room, mut parts) = (Room::default(), Line::default());
+        let (mut room, mut parts) = (EventBuffers::default(), Line::default());
         let item = parse(line, &mut parts, &mut room);
         assert!(matches!(item, Ok(Item::Event { .. })), "{line}: {item:?}");
     }
@@ -286,7 +286,7 @@ proptest! {
             let _ = is_log(&log);
             let done = translated(&log);
             for line in done.text.lines() {
-                let (mut room, mut parts) = (Room::default(), Line::default());
+                let (mut room, mut parts) = (EventBuffers::default(), Line::default());
                 let item = parse(line, &mut parts, &mut room).map(|_| ());
                 prop_assert_eq!(item, Ok(()), "{}", line);
             }

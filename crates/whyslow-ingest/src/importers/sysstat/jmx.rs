@@ -184,13 +184,13 @@ mod tests {
         assert_eq!(
             lines[..4],
             [
-                "1795735097.000000000 [-] counters told_by=jmx subject=\"Produce\" \
+                "1795735097.000000000 [-] counters reported_by=jmx subject=\"Produce\" \
                  values=\"RequestQueueTimeMs.99thPercentile 412500000 ns;RequestQueueTimeMs.Count 17 count\"",
-                "1795735097.000000000 [-] counters told_by=jmx subject=\"Fetch\" \
+                "1795735097.000000000 [-] counters reported_by=jmx subject=\"Fetch\" \
                  values=\"LocalTimeMs.Mean 250000 ns\"",
-                "1795735097.000000000 [-] counters told_by=jmx subject=\"app 1\" \
+                "1795735097.000000000 [-] counters reported_by=jmx subject=\"app 1\" \
                  values=\"Produce.request-time 0 hundredths\"",
-                "1795735097.000000000 [-] counters told_by=jmx \
+                "1795735097.000000000 [-] counters reported_by=jmx \
                  values=\"BytesInPerSec.OneMinuteRate 1250 hundredths/s;RequestQueueSize 3 count\"",
             ]
         );

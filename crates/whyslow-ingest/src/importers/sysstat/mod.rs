@@ -220,7 +220,7 @@ impl ReportWriter {
             }
             out.push(')');
         }
-        let _ = write!(out, " counters told_by={}", of.tool);
+        let _ = write!(out, " counters reported_by={}", of.tool);
         if let Some(pid) = of.pid {
             let _ = write!(out, " pid={pid}");
         }

@@ -51,7 +51,7 @@
 //! | `state_net_interface` | `name`, `ifindex address` |
 //! | `state_irq` | `irq`, `name action` |
 //! | `state_end` | |
-//! | `counters` | `told_by values` (`NAME VALUE UNIT;…`), `pid subject interval` (ns): counters reported by another tool |
+//! | `counters` | `reported_by values` (`NAME VALUE UNIT;…`), `pid subject interval` (ns): counters reported by another tool; older files have `told_by` instead of `reported_by` |
 //! | `lookup_begin` | `function`, `host service`: start of a DNS lookup |
 //! | `lookup` | `since` (a time) `function` (`getaddrinfo`, … or `unknown`), `host service code address`: a completed DNS lookup |
 //! | `tcp` | `sock` (identifies the connection) `from to` (states: `close`, `syn_sent`, `established`, …), `local peer acked received retransmits rtt_us error` |
@@ -71,7 +71,7 @@ mod values;
 mod writer;
 
 pub use line::{LINE_BYTES_MAX, Line};
-pub use reader::{Item, Room, parse};
+pub use reader::{EventBuffers, Item, parse};
 pub use writer::{write_event, write_loss, write_metadata};
 
 /// First line of a file.

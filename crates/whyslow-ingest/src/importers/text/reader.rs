@@ -41,17 +41,17 @@ pub enum Item<'a> {
 
 /// Buffers for the data that an event borrows.
 #[derive(Debug, Default)]
-pub struct Room<'a> {
+pub struct EventBuffers<'a> {
     args: Option<SyscallArgs<'a>>,
     frames: Vec<Frame<'a>>,
 }
 
-/// Parses one line, without its line break; data that its event borrows is stored in `room`. The
+/// Parses one line, without its line break; data that its event borrows is stored in `buffers`. The
 /// error is the reason why the line is invalid.
 pub fn parse<'a>(
     text: &'a str,
     line: &'a mut Line,
-    room: &'a mut Room<'a>,
+    buffers: &'a mut EventBuffers<'a>,
 ) -> Result<Item<'a>, String> {
     let text = text.trim();
     if text.is_empty() || text.starts_with('#') || text == super::MAGIC {
@@ -74,7 +74,7 @@ pub fn parse<'a>(
             ts: head.ts,
             cpu: head.cpu,
             context: fields.context()?,
-            body: fields.body(head.name, room)?,
+            body: fields.body(head.name, buffers)?,
         },
     })
 }
@@ -153,6 +153,14 @@ impl<'a> Fields<'a> {
             .ok_or_else(|| format!("missing `{key}`"))
     }
 
+    /// A key that older writers wrote under another name.
+    fn renamed<T: Parse<'a>>(&self, key: &str, old_key: &str) -> Read<T> {
+        match self.optional(old_key)? {
+            Some(value) => Ok(value),
+            None => self.required(key),
+        }
+    }
+
     fn name(&self, key: &str) -> &'a [u8] {
         self.line.bytes(key).unwrap_or_default()
     }
@@ -216,7 +224,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    fn body(&self, name: &str, room: &'a mut Room<'a>) -> Read<Body<'a>> {
+    fn body(&self, name: &str, buffers: &'a mut EventBuffers<'a>) -> Read<Body<'a>> {
         if let Some(block) = name.strip_prefix("block_") {
             return self.block(block);
         }
@@ -269,14 +277,14 @@ impl<'a> Fields<'a> {
                 name: self.required("name")?,
                 nr: self.optional("nr")?,
                 compat: self.optional("compat")?.unwrap_or(false),
-                args: room.args.insert(self.syscall_args()?),
+                args: buffers.args.insert(self.syscall_args()?),
             },
             "syscall_exit" => Body::SyscallExit {
                 name: self.optional("name")?,
                 nr: self.optional("nr")?,
                 compat: self.optional("compat")?.unwrap_or(false),
                 ret: self.optional("ret")?,
-                args: room.args.insert(self.syscall_args()?),
+                args: buffers.args.insert(self.syscall_args()?),
                 is_timed: !self.optional("untimed")?.unwrap_or(false),
             },
             "irq_enter" => Body::IrqEnter {
@@ -326,9 +334,9 @@ impl<'a> Fields<'a> {
                 pages: self.optional("pages")?,
                 node: self.optional("node")?,
             },
-            "stack" => Body::Stack(self.stack(&mut room.frames)?),
-            "wall" => Body::Wall(self.wall(&mut room.frames)?),
-            "lock_wait" => Body::LockWait(self.lock_wait(&mut room.frames)?),
+            "stack" => Body::Stack(self.stack(&mut buffers.frames)?),
+            "wall" => Body::Wall(self.wall(&mut buffers.frames)?),
+            "lock_wait" => Body::LockWait(self.lock_wait(&mut buffers.frames)?),
             "work" => Body::Work(self.work()?),
             "work_item" => Body::WorkItem(self.work_item()?),
             "state_process" => Body::StateProcess(StateProcess {
@@ -366,7 +374,7 @@ impl<'a> Fields<'a> {
             },
             "state_end" => Body::StateEnd,
             "counters" => Body::ReportedCounters(ReportedCounters {
-                told_by: self.required("told_by")?,
+                reported_by: self.renamed("reported_by", "told_by")?,
                 pid: self.optional("pid")?,
                 subject: self.optional("subject")?,
                 interval: self.optional("interval")?,

@@ -1,7 +1,7 @@
 //! Stacks and lock waits: functions by name only. Modules, offsets in them and addresses are left
 //! out, and so are frames without a name.
 
-use whyslow_model::event::{Frame, LockKind, LockWait, Stack, StackKind, WallLook};
+use whyslow_model::event::{Frame, LockKind, LockWait, Stack, StackKind, WallSample};
 use whyslow_model::spool::WallEnd;
 
 use super::line;
@@ -31,10 +31,10 @@ impl<'a> Fields<'a> {
         })
     }
 
-    pub(super) fn wall(&self, frames: &'a mut Vec<Frame<'a>>) -> Read<WallLook<'a>> {
+    pub(super) fn wall(&self, frames: &'a mut Vec<Frame<'a>>) -> Read<WallSample<'a>> {
         self.frames(frames)?;
         let is_cut: Option<bool> = self.optional("is_cut")?;
-        Ok(WallLook {
+        Ok(WallSample {
             since: self.special_required("since", line::time_of)?,
             state: self.special("state", prev_state)?,
             credits: self.optional("credits")?.unwrap_or(1),
@@ -108,7 +108,7 @@ impl LineWriter<'_> {
         self.frames(stack.frames);
     }
 
-    pub(super) fn wall(&mut self, look: &WallLook<'_>) {
+    pub(super) fn wall(&mut self, look: &WallSample<'_>) {
         self.name("wall");
         self.field("since", Time(look.since));
         self.some("state", look.state.map(State));

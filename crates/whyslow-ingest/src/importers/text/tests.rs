@@ -74,7 +74,7 @@ meta hostname=web1
 12.000000904 [0] state_net_interface name=eth0 ifindex=2 address=10.0.0.1
 12.000000905 [0] state_irq irq=19 name=IO-APIC action=ahci
 12.000000906 [0] state_end
-12.000000907 [-] (tid=7 pid=7 comm=dd) counters told_by=pidstat pid=7 subject=0 interval=1000000000 values="%usr 9800 hundredths;kB_rd/s 4096 bytes/s"
+12.000000907 [-] (tid=7 pid=7 comm=dd) counters reported_by=pidstat pid=7 subject=0 interval=1000000000 values="%usr 9800 hundredths;kB_rd/s 4096 bytes/s"
 12.000000907 [-] (tid=7) lookup_begin function=getaddrinfo host=example.org service=http
 12.000000908 [-] (tid=7) lookup since=11.900000000 function=getaddrinfo host=example.org service=http code=-2 address=10.0.0.1
 12.000000908 [-] (tid=7) lookup since=11.900000000 function=unknown host=example.org
@@ -88,7 +88,7 @@ meta hostname=web1
 
 fn rewrite(text: &str, line: &mut Line) -> String {
     let mut out = String::new();
-    let mut room = Room::default();
+    let mut room = EventBuffers::default();
     match parse(text, line, &mut room).unwrap_or_else(|error| panic!("{text}: {error}")) {
         Item::Nothing => {}
         Item::Metadata { key, value } => {
@@ -122,6 +122,11 @@ fn spelling_is_free_where_the_grammar_says_so() {
         &mut line,
     );
     check(
+        "1 [-] counters told_by=sar values=\"a 1 count\"",
+        "1.000000000 [-] counters reported_by=sar values=\"a 1 count\"",
+        &mut line,
+    );
+    check(
         "1.5 [2] free tid=\"7\"",
         "1.500000000 [2] free tid=7",
         &mut line,
@@ -132,7 +137,7 @@ fn spelling_is_free_where_the_grammar_says_so() {
 fn bad_lines_say_what_is_wrong() {
     let check = |text: &str, expected: &str| {
         let mut line = Line::default();
-        let mut room = Room::default();
+        let mut room = EventBuffers::default();
         let error = parse(text, &mut line, &mut room).err();
         assert_eq!(error.as_deref(), Some(expected), "{text}");
     };

@@ -340,7 +340,7 @@ impl LineWriter<'_> {
             Body::StateEnd => self.name("state_end"),
             Body::ReportedCounters(ref counters) => {
                 self.name("counters");
-                self.field("told_by", counters.told_by);
+                self.field("reported_by", counters.reported_by);
                 self.some("pid", counters.pid);
                 self.some_bytes("subject", counters.subject);
                 self.some("interval", counters.interval);

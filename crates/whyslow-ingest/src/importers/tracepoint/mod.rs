@@ -14,6 +14,7 @@ mod net;
 pub(in crate::importers) mod raw;
 mod sched;
 pub(in crate::importers) mod syscall;
+pub(crate) mod topics;
 pub mod value;
 
 use whyslow_model::event::Body;

@@ -53,7 +53,7 @@ fn thread_dumps_of_a_recording_are_read_as_files_of_them_are() {
         panic!("{:?}", rows.lock_wait);
     };
     assert_eq!((wait.ts, wait.ts_end), (6 * SECOND, Some(8 * SECOND)));
-    assert_eq!(wait.told_by.map(word), Some("dump"));
+    assert_eq!(wait.reported_by.map(word), Some("dump"));
     assert_eq!((wait.tid, wait.holder_tid), (Some(72), Some(71)));
     assert_eq!(count(&imported, "PROFILE_DUMP_NOT_USED"), 1);
     assert_eq!(count(&imported, "DUMP_UNSTAMPED"), 0);

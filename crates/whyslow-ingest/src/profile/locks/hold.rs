@@ -136,7 +136,7 @@ impl<'p> Lock<'p> {
                 at: one.wait.ts_end,
                 thread: one.wait.thread,
                 previous: one.previous,
-                is_reported: one.wait.told_by == WaitSource::Event,
+                is_reported: one.wait.reported_by == WaitSource::Event,
             }
         });
         let mut got: Vec<Got> = got.collect();
@@ -174,7 +174,7 @@ impl<'p> Lock<'p> {
         order.index_sort_by_key(|(thread, claim)| (std::cmp::Reverse(weight(claim)), *thread));
         let (thread, best) = *order.first()?;
         let covered = best.held as f64 / len as f64;
-        let covered_min = match wait.told_by {
+        let covered_min = match wait.reported_by {
             WaitSource::Samples => COVERED_MIN_SAMPLED,
             _ => COVERED_MIN,
         };
@@ -222,7 +222,7 @@ impl<'p> Lock<'p> {
             at: to,
             thread: one.wait.thread,
             previous: one.previous,
-            is_reported: one.wait.told_by == WaitSource::Event,
+            is_reported: one.wait.reported_by == WaitSource::Event,
         });
         let mut owner = first.checked_sub(1).map(|at| self.got[at]);
         let mut begin = from;

@@ -52,7 +52,7 @@ pub enum WaitSource {
 }
 
 impl WaitSource {
-    /// Value of the column `lock_wait.told_by`.
+    /// Value of the column `lock_wait.reported_by`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Event => "event",
@@ -96,7 +96,7 @@ pub struct LockWait {
     /// Kind of the lock.
     pub kind: LockKind,
     /// Evidence for the wait.
-    pub told_by: WaitSource,
+    pub reported_by: WaitSource,
     /// Stack of the waiting thread.
     pub stack: u32,
     /// Frame that requested the lock.

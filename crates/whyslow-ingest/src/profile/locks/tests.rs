@@ -90,7 +90,7 @@ fn whoever_is_in_the_class_holds_its_lock() {
     let (waits, _) = made.found();
     let wait = of_thread(&waits, 0);
     assert_eq!(wait.kind, LockKind::Monitor);
-    assert_eq!(wait.told_by, WaitSource::Samples);
+    assert_eq!(wait.reported_by, WaitSource::Samples);
     assert_eq!(&*wait.object, "a.Log");
     assert!((wait.dur() - 300 * MS).abs() <= 10 * MS, "{wait:?}");
     let holder = wait.holder.expect("a holder");
@@ -180,7 +180,7 @@ fn what_the_runtime_tells_is_told_once_and_is_surer() {
     let (waits, _) = made.found();
     let wait = of_thread(&waits, 0);
     assert_eq!(
-        (wait.told_by, wait.address),
+        (wait.reported_by, wait.address),
         (WaitSource::Event, Some(0xf00))
     );
     let holder = wait.holder.expect("a holder");
@@ -204,7 +204,7 @@ fn an_owner_that_nothing_shows_is_a_guess() {
         bytes: None,
     });
     let (waits, _) = made.found();
-    let holder = of_thread(&waits, 0).holder.expect("who had it last");
+    let holder = of_thread(&waits, 0).holder.expect("the last holder");
     assert_eq!((holder.thread, holder.stack), (1, NO_STACK));
     assert_eq!(holder.confidence, Confidence::Low);
 }

@@ -26,7 +26,7 @@ use super::offset::{BothSides, Offset};
 use super::traced::Traced;
 use crate::importers::requests::Role;
 
-/// Maximum number of client requests held back until the request that served them is known.
+/// Maximum number of client requests buffered until the request that served them is known.
 const CLIENTS_MAX: usize = 1 << 18;
 /// Maximum number of served requests to match: with a wrong clock, any may be a candidate.
 const SERVED_MAX: usize = 1 << 20;
@@ -215,8 +215,8 @@ impl Expected {
     }
 }
 
-/// Copies the properties of a request from the client's record: what it was, and what the reply
-/// says.
+/// Copies the properties of a request from the client's record: method, endpoint and the
+/// status of the response.
 fn name(served: &mut RequestRow, reported: &RequestRow, [unknown, ok, error]: [Sym; 3]) {
     served.method = reported.method;
     served.host = reported.host;

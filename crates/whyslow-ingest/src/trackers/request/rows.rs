@@ -148,7 +148,7 @@ impl RequestTracker {
             dur: Some(turn.ts_end.saturating_sub(turn.ts)),
             ts_end: Some(turn.ts_end),
             request,
-            got_by: out.symbols.intern_static(turn.way.name()),
+            received_by: out.symbols.intern_static(turn.way.name()),
             from_utid: turn.from.map(|from| from.utid),
             is_shared: turn.is_shared,
             utid: thread.utid,

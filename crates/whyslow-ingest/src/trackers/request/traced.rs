@@ -15,7 +15,7 @@ use whyslow_model::tables::{EmitAll, RequestRow};
 use super::super::identity::Output;
 use crate::importers::requests::Role;
 
-/// Maximum number of requests held back until the request that served them is known.
+/// Maximum number of requests buffered until the request that served them is known.
 const PENDING_MAX: usize = 1 << 18;
 /// Maximum number of served requests whose trace is known.
 const SERVED_MAX: usize = 1 << 20;
@@ -119,7 +119,7 @@ impl Traced {
         }
     }
 
-    /// Writes the requests held back.
+    /// Writes the requests buffered.
     pub(super) fn finish<S: EmitAll>(&mut self, out: &mut Output<'_, S>) {
         let by = out.symbols.intern_static("trace");
         let pending = std::mem::take(&mut self.pending);

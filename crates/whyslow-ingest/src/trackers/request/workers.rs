@@ -32,7 +32,7 @@ const LOCKS_MAX: usize = 1 << 12;
 /// Maximum number of channels with unread messages.
 const CHANNELS_MAX: usize = 1 << 14;
 
-/// How a thread received a request: the column `got_by`.
+/// How a thread received a request: the column `received_by`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     Read,

@@ -50,7 +50,7 @@ impl SampledTracker {
             cpu: None,
             function: Some(out.symbols.intern(wanted)),
             callsite_id: stack.and_then(|stack| stack.callsite),
-            told_by: Some(out.symbols.intern_static(wait.told_by.name())),
+            reported_by: Some(out.symbols.intern_static(wait.reported_by.name())),
             object: Some(out.symbols.intern(&wait.object)),
             holder_utid: holding.map(|thread| thread.utid),
             holder_tid: holding.map(|thread| thread.tid),

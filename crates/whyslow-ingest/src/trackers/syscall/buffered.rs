@@ -9,7 +9,7 @@ use super::super::file::{FileLives, FileRef, Use};
 use super::super::identity::{Output, ThreadRef};
 use super::super::object::Object;
 
-/// Maximum number of rows held back; above it, these and all further rows are written unchanged.
+/// Maximum number of rows buffered; above it, these and all further rows are written unchanged.
 const BUFFERED_MAX: usize = 4096;
 
 /// Bytes transferred through a descriptor whose object was not known yet.

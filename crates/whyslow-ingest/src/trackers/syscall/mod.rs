@@ -20,7 +20,7 @@
 //! rows they would count every call twice.
 //!
 //! The state dump names descriptors some time after the start of the recording. Rows of calls on
-//! descriptors that it may still name are held back until then ([`BufferedRows`]).
+//! descriptors that it may still name are buffered until then ([`BufferedRows`]).
 
 mod buffered;
 mod calls;

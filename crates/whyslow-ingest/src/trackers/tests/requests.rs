@@ -93,7 +93,7 @@ fn a_request_goes_to_who_was_woken_and_answered_and_to_nobody_else() {
     check(
         HANDED_ON,
         "request_thread",
-        "ts dur request got_by from_utid tid is_shared",
+        "ts dur request received_by from_utid tid is_shared",
         "
         11 10 0 read - 7 false
         21 10 0 futex 2 8 false",
@@ -124,7 +124,7 @@ fn a_lock_that_is_passed_round_takes_the_request_nowhere() {
     check(
         PASSED_ROUND,
         "request_thread",
-        "ts dur request got_by from_utid tid is_shared",
+        "ts dur request received_by from_utid tid is_shared",
         "
         11 20 0 read - 7 false",
     );
@@ -154,7 +154,7 @@ fn who_worked_while_the_reader_waited_for_it_had_the_request() {
     check(
         WAITED_FOR,
         "request_thread",
-        "ts dur request got_by from_utid tid is_shared",
+        "ts dur request received_by from_utid tid is_shared",
         "
         11 10 0 read - 7 false
         21 30000005 0 futex 1 8 false
@@ -188,7 +188,7 @@ fn a_thread_that_was_made_for_a_request_has_it() {
     check(
         MADE_FOR_IT,
         "request_thread",
-        "ts dur request got_by from_utid tid is_shared",
+        "ts dur request received_by from_utid tid is_shared",
         "
         11 9 0 read - 7 false
         20 30000006 0 clone 0 8 false
@@ -220,7 +220,7 @@ fn who_only_wakes_the_next_one_is_left_out() {
     check(
         PASSED_ON,
         "request_thread",
-        "ts dur request got_by from_utid tid is_shared",
+        "ts dur request received_by from_utid tid is_shared",
         "
         11 10 0 read - 7 false
         21 1000010 0 futex 2 8 false",
@@ -263,7 +263,7 @@ fn who_waits_again_where_it_got_its_work_has_none() {
     check(
         QUEUED,
         "request_thread",
-        "ts ts_end request got_by tid",
+        "ts ts_end request received_by tid",
         "
         11 13 0 read 7
         13 51 0 futex 8
@@ -337,7 +337,7 @@ fn where_threads_wait_and_wake_in_turn_nothing_is_handed_over() {
     let handed = "
         1001 10 0 read - 7 false
         1011 990 0 futex 0 8 false";
-    let columns = "ts dur request got_by from_utid tid is_shared";
+    let columns = "ts dur request received_by from_utid tid is_shared";
     let untimed = "command=393 value=0";
     check(&in_turns(1, untimed), "request_thread", columns, handed);
     // By then the lock is recognized.
@@ -411,7 +411,7 @@ fn what_a_request_asks_of_others_belongs_to_it() {
     check(
         NESTED,
         "request_thread",
-        "ts ts_end request got_by tid pid",
+        "ts ts_end request received_by tid pid",
         "
         21 2000033 0 read 7 7
         2000033 2000041 2 read 20 20
@@ -449,7 +449,7 @@ fn a_loop_that_serves_others_meanwhile_says_so() {
     check(
         LOOP,
         "request_thread",
-        "ts dur request got_by tid is_shared",
+        "ts dur request received_by tid is_shared",
         "
         16 6 0 read 7 true
         20 4 1 read 7 true",

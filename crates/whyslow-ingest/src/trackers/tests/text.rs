@@ -4,7 +4,7 @@ use whyslow_model::Symbols;
 use whyslow_model::tables::Collected;
 
 use super::rows_of;
-use crate::importers::text::{Item, Line, Room, parse};
+use crate::importers::text::{EventBuffers, Item, Line, parse};
 use crate::trackers::Trackers;
 
 /// Compares the selected columns of the rows that result from these lines.
@@ -24,7 +24,7 @@ fn run(text: &str) -> (Collected, Symbols) {
     let mut last = 0;
     for text in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let mut line = Line::default();
-        match parse(text, &mut line, &mut Room::default()) {
+        match parse(text, &mut line, &mut EventBuffers::default()) {
             Ok(Item::Event { event, .. }) => {
                 last = event.ts;
                 trackers.event(&event, &mut symbols, &mut rows);

@@ -98,7 +98,7 @@ fn iostat_tells_of_devices_and_of_the_cpus() {
         assert!(rows.iter().all(|row| row.interval_ns == Some(SECOND)));
         assert!(
             rows.iter()
-                .all(|row| text(&import, row.told_by) == "iostat")
+                .all(|row| text(&import, row.reported_by) == "iostat")
         );
         // Averages since boot describe no particular time.
         assert!(rows.iter().all(|row| row.ts > at("04:13:32")));

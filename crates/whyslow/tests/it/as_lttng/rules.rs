@@ -259,9 +259,8 @@ fn cpu(difference: &Difference, table: &str, facts: &Facts) -> Option<&'static s
                 first.dur.is_none() && (ours - number(difference.their("usage"))).abs() < 0.011;
             is_it.then_some("CPUs before their first switch")
         }
-        ("priorities", _) => {
-            (difference.their("priorities") == "[]").then_some("priority of who ran at the begin")
-        }
+        ("priorities", _) => (difference.their("priorities") == "[]")
+            .then_some("priority of the running thread at the start"),
         ("migrations", _) => migrations(difference, facts),
         _ => None,
     }
@@ -450,7 +449,7 @@ fn issuers(difference: &Difference, facts: &Facts) -> Option<&'static str> {
     } else {
         sizes.iter().any(|issued| (issued - size).abs() <= error)
     };
-    is_so.then_some("who wrote")
+    is_so.then_some("writing thread")
 }
 
 /// Half of the last digit of `1.50 KiB`.
@@ -497,7 +496,7 @@ fn calls(difference: &Difference, facts: &Facts) -> Option<&'static str> {
 }
 
 /// `F_DUPFD` is an open for lttng-analyses. Here `fcntl` is not: the names of calls to filter by do
-/// not tell the command.
+/// not include the command.
 fn duplicates(difference: &Difference, facts: &Facts) -> Option<&'static str> {
     if difference.key != "Open" {
         return None;

@@ -205,8 +205,8 @@ fn the_slow_host_and_its_cause_are_named_from_the_client() {
 
 /// The child of the server's handler is named, on its host, with correct times.
 fn check(finding: &Value, child: i64) {
-    let says = finding["verdict"].as_str().expect("a verdict");
-    assert!(says.contains("on host srv, where python3["), "{finding:#}");
+    let text = finding["verdict"].as_str().expect("a verdict");
+    assert!(text.contains("on host srv, where python3["), "{finding:#}");
     let culprit = finding["culprit"].as_u64().expect("a culprit") as usize;
     let part = &finding["parts"][culprit];
     assert_eq!(part["culprit"]["host"], "srv", "{part}");

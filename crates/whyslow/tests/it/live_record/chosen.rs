@@ -178,7 +178,10 @@ fn processes_are_recorded_by_control_group() {
 fn what_cannot_be_chosen_is_told() {
     let place = Place::new();
     for (words, message) in [
-        (["--cgroup", "/no/such/group"], "no cgroup `/no/such/group`"),
+        (
+            ["--cgroup", "/no/such/group"],
+            "cannot record cgroup `/no/such/group`",
+        ),
         (["--comm", "a*b"], "is not a thread name"),
         (["--comm", "sixteen-letters-"], "is not a thread name"),
     ] {

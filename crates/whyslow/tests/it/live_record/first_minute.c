@@ -1,4 +1,4 @@
-// Two incidents for the questions of the first minute: `ship SECONDS FILE` appends 10 MiB/s to a file
+// Two incidents that the first minute of use must explain: `ship SECONDS FILE` appends 10 MiB/s to a file
 // in the thread log-shipper; `lock SECONDS` has a thread reporter hold a mutex for 300 of every 500 ms
 // that four threads worker-N need.
 #define _GNU_SOURCE

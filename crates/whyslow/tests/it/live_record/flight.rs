@@ -93,6 +93,10 @@ impl Recorder {
         fs::read_to_string(&self.said).unwrap_or_default()
     }
 
+    pub(super) fn pid(&self) -> u32 {
+        self.child.0.id()
+    }
+
     pub(super) fn signal(&self, name: &str) {
         let pid = self.child.0.id().to_string();
         let sent = Command::new("kill").args(["-s", name, &pid]).status();
@@ -109,8 +113,13 @@ impl Recorder {
         recordings(place)
     }
 
-    pub(super) fn end(mut self) -> String {
-        self.signal("TERM");
+    /// Ends it as Ctrl-C does, which saves nothing.
+    pub(super) fn end(self) -> String {
+        self.end_by("INT")
+    }
+
+    pub(super) fn end_by(mut self, signal: &str) -> String {
+        self.signal(signal);
         let status = self.child.0.wait().expect("it is ours");
         let said = self.said();
         assert!(status.success(), "{said}");
@@ -220,6 +229,19 @@ fn a_fault_is_saved_once_with_what_came_before_it() {
     assert!(said.contains("before 7919"), "{said}");
     assert!(said.contains("clock_nanosleep>1200ms: "), "{said}");
     assert!(!said.contains('\x1b'), "{said}");
+    // The call that met it is explained, although threads are expected to wait in it.
+    let explained = place.whyslow().args(["explain", first, "--json"]).output();
+    let report = explained.expect("it starts").stdout;
+    let report: serde_json::Value = serde_json::from_slice(&report).expect("JSON");
+    let finding = &report["findings"][0];
+    assert_eq!(finding["is_trigger"], true, "{report:#}");
+    assert_eq!(finding["target"]["what"], "clock_nanosleep");
+    assert_eq!(finding["target"]["id"], report["trigger"]["id"]);
+    let mark = &report["marks"][0];
+    assert!(
+        mark["text"].to_string().contains("before 7919"),
+        "{report:#}"
+    );
 }
 
 #[test]

@@ -21,7 +21,7 @@ impl Recorder {
     fn start(place: &Place, options: &[&str]) -> Self {
         let words = [&["record", "-o", "rec.wsl"], options].concat();
         Self {
-            running: Running::start(place, &words, "recording; press Ctrl-C"),
+            running: Running::start(place, &words, "recording started; press Ctrl-C"),
         }
     }
 

@@ -25,7 +25,7 @@ END
     exec "$WHYSLOW" -q record --what syscalls,sched,block --stacks off --force -o rec.wsl OPTIONS -- /bin/sh load"#;
 
 #[derive(Debug, PartialEq, Eq)]
-struct Held {
+struct Recorded {
     /// Counts of the sleeping processes, by name.
     calls: BTreeMap<String, i64>,
     processes: usize,
@@ -34,7 +34,7 @@ struct Held {
     completed: usize,
 }
 
-fn held(options: &str) -> Option<Held> {
+fn held(options: &str) -> Option<Recorded> {
     let place = Place::new();
     let output = with_mounts(&place, &RECORD.replace("OPTIONS", options))?;
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -59,7 +59,7 @@ fn held(options: &str) -> Option<Held> {
     let is_write = |row: &&serde_json::Value| row["bytes"] == 8192;
     let writes: Vec<_> = blocks.iter().filter(is_write).collect();
     let is_complete = |row: &&&serde_json::Value| row["dur_ns"].as_i64() > Some(0);
-    Some(Held {
+    Some(Recorded {
         calls: calls.iter().map(call).collect(),
         processes: ours(&["threads", "list", "rec.wsl"]).len(),
         sleeps: states.iter().filter(is_sleep).count(),

@@ -212,7 +212,7 @@ fn what_cannot_be_counted_is_refused() {
         assert!(said.contains(message), "{words:?}: {said}");
     };
     check(&["--pid", "1"], "cannot use --pid");
-    check(&["-w", "+1s..+2s"], "@live has no windows");
+    check(&["-w", "+1s..+2s"], "cannot use a window with @live");
     check(&["--dev", "no-such-disk"], "unknown device `no-such-disk`");
     check(&["--csv"], "use text or JSON");
     check(&["-o", "file"], "to a file");

@@ -41,7 +41,7 @@ impl Store {
         let stdout = process.stdout.take().expect("it is piped");
         BufReader::new(stdout)
             .read_line(&mut line)
-            .expect("it says where it is");
+            .expect("it reports its place");
         self.process = Some(process);
     }
 

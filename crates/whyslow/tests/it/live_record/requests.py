@@ -1,4 +1,4 @@
-"""A server of one of three architectures and its clients, which log who sent, read and answered what."""
+"""A server of one of three architectures and its clients, which log the sender, reader and replier of each request."""
 import os
 import queue
 import selectors

@@ -66,7 +66,7 @@ fn recorded_shell(place: &Place) -> (Child, Running) {
         .expect("it starts");
     let pid = shell.id().to_string();
     let words = ["record", "-o", "rec.wsl", "--what", "syscalls", "-p", &pid];
-    let recorder = Running::start(place, &words, "recording; press Ctrl-C");
+    let recorder = Running::start(place, &words, "recording started; press Ctrl-C");
     (shell, recorder)
 }
 

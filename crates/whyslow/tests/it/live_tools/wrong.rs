@@ -157,7 +157,10 @@ fn a_missing_recording_is_told() {
     for tool in TOOLS {
         let output = fresh.whyslow().args(["as", tool]).assert().code(2);
         let said = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
-        assert!(said.contains("no recording specified"), "{tool}: {said}");
+        assert!(
+            said.contains("cannot open a recording: none specified"),
+            "{tool}: {said}"
+        );
     }
 }
 

@@ -16,7 +16,7 @@ fn server() -> Arc<Server> {
 fn check(query: &str, words: &[&str]) {
     let mut got = server().json(query);
     let object = got.as_object_mut().expect("a document");
-    let command = object.shift_remove("cli").expect("it says the command");
+    let command = object.shift_remove("cli").expect("it contains the command");
     assert!(
         command
             .as_str()

@@ -94,7 +94,7 @@ fn a_tile_may_be_kept_when_it_names_the_content_of_its_recording() {
     assert_eq!(server.get(path).header("cache-control"), Some("no-store"));
     let pinned = format!("{path}&digest={digest}");
     let reply = server.get(&pinned);
-    let cached = reply.header("cache-control").expect("it says how long");
+    let cached = reply.header("cache-control").expect("it limits caching");
     assert!(
         cached.contains("immutable") && cached.contains("private"),
         "{cached}"

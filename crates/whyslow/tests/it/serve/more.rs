@@ -213,10 +213,10 @@ fn sql_is_answered_within_limits() {
 }
 
 /// How many queries were cancelled because the client left, and how many are running.
-fn abandoned(server: &Server) -> (u64, u64) {
+fn cancelled(server: &Server) -> (u64, u64) {
     let queries = &server.json("status")["queries"];
     let count = |name: &str| queries[name].as_u64().expect("a number");
-    (count("abandoned"), count("running"))
+    (count("cancelled"), count("running"))
 }
 
 fn wait_for(what: &str, is_so: impl Fn() -> bool) {
@@ -246,9 +246,9 @@ fn a_question_ends_when_nobody_waits_for_it() {
         server.token
     );
     stream.write_all(text.as_bytes()).expect("it takes it");
-    wait_for("it runs", || abandoned(&server) == (0, 1));
+    wait_for("it runs", || cancelled(&server) == (0, 1));
     drop(stream);
-    wait_for("it was given up", || abandoned(&server) == (1, 0));
+    wait_for("it was given up", || cancelled(&server) == (1, 0));
 }
 
 #[test]

@@ -75,7 +75,7 @@ fn the_name_of_a_file_says_its_form() {
             && svg.contains("% of samples")
             && svg.contains("adds up to their lifetimes")
     );
-    assert!(svg.contains(" off\">"), "who waits is pale");
+    assert!(svg.contains(" off\">"), "waiting threads are pale");
     assert_eq!(
         written("stacks.txt", &[]),
         place.stdout(&["export", "collapsed", &recording])

@@ -53,7 +53,7 @@ pub(super) fn counters(
     write_event(
         at,
         &context,
-        format_args!("counters told_by={name}{subject}{interval} values={values}"),
+        format_args!("counters reported_by={name}{subject}{interval} values={values}"),
         out,
     );
     Ok(())

@@ -14,7 +14,7 @@ mod model;
 use whyslow_model::tables::Collected;
 use whyslow_model::{Sym, Symbols};
 
-use crate::importers::text::{Item, Line, Room, parse};
+use crate::importers::text::{EventBuffers, Item, Line, parse};
 use crate::trackers::Trackers;
 
 pub(super) struct Machine {
@@ -65,7 +65,7 @@ impl Machine {
     fn text(&mut self, text: &str) {
         let mut line = Line::default();
         let (trackers, symbols, rows) = (&mut self.trackers, &mut self.symbols, &mut self.rows);
-        match parse(text, &mut line, &mut Room::default())
+        match parse(text, &mut line, &mut EventBuffers::default())
             .unwrap_or_else(|error| panic!("{text}: {error}"))
         {
             Item::Event { event, .. } => trackers.event(&event, symbols, rows),

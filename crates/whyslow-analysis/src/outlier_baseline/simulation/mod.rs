@@ -13,7 +13,7 @@ mod rates;
 use super::{Compared, Comparison, Sample, adjust, compare};
 
 /// As in the view: all tests of an answer are adjusted together.
-fn judged(samples: &[Sample]) -> Vec<Compared> {
+fn compared(samples: &[Sample]) -> Vec<Compared> {
     let mut compared = compare(samples);
     adjust(compared.iter_mut().flat_map(Compared::comparisons_mut));
     compared

@@ -78,8 +78,7 @@ pub(crate) type Fills = FxHashMap<Vec<KeyValue>, FillSum>;
 /// By group, and by interval if the query has one; `None` if unknown.
 pub(crate) fn of(context: &Context<'_>, keys: &[Key]) -> Result<Option<Fills>, AnalysisError> {
     let query = context.query;
-    let is_recorded = context.names.topics.iter().any(|topic| topic == "pages");
-    if !is_recorded {
+    if !context.names.recorded.states(&["pages"]) {
         note_unknown(context);
         return Ok(None);
     }
@@ -119,8 +118,7 @@ fn note_unknown(context: &Context<'_>) {
     let names = columns().map(|column| column.name);
     if context.query.wide || sort.is_some_and(|sort| names.contains(&sort.column)) {
         context.note(
-            "page cache hits unavailable: no page faults recorded (needs `record --what pages`)"
-                .into(),
+            "page cache hits unavailable: page faults not recorded (add `--what +pages`)".into(),
         );
     }
 }

@@ -9,7 +9,7 @@ use super::super::{
     Compared, Completed, InFlight, Issued, Sample, Slices, Stratum, adjust, compare,
 };
 use super::dice::{Dice, Family};
-use super::{assert_at_least, assert_at_most, fires, judged, rate, runs, tail_fires};
+use super::{assert_at_least, assert_at_most, compared, fires, rate, runs, tail_fires};
 use whyslow_model::histogram::bucket_of;
 
 const DEVICES: usize = 17;
@@ -213,12 +213,12 @@ fn a_busy_device_is_not_called_broken() {
             let runs = runs(20);
             let what = format!("busy | {server:?} | {load:?}");
             let found = rate(&what, runs, |run| {
-                judged(&busy(server, load, false, run)).iter().any(fires)
+                compared(&busy(server, load, false, run)).iter().any(fires)
             });
             assert_at_most(found, 0.01, runs, &what);
             let what = format!("busy and bad | {server:?} | {load:?}");
             let found = rate(&what, runs, |run| {
-                fires(&judged(&busy(server, load, true, run))[0])
+                fires(&compared(&busy(server, load, true, run))[0])
             });
             if matches!(load, Busy::Always(_, 3.0) | Busy::InBursts(4)) {
                 assert_at_least(found, 0.99, runs, &what);
@@ -235,7 +235,7 @@ fn a_bad_device_is_found_by_those_of_its_requests_that_have_peers() {
             let what = format!("closed loop | {threads} threads | crowded {crowded}");
             let found = rate(&what, runs, |run| {
                 let devices = closed_loop(threads, 17 * 200, crowded, &mut Dice::new(run));
-                fires(&judged(&samples(&devices))[0])
+                fires(&compared(&samples(&devices))[0])
             });
             // With more threads than devices, all wait for the bad one, which is then not
             // comparable with the others.
@@ -291,7 +291,7 @@ fn judged_by_bursts(devices: &[Requests]) -> Vec<Compared> {
 fn a_phase_that_any_device_may_have_is_no_fault_of_the_one_that_had_it() {
     let runs = runs(40);
     let by_request = rate("slow phases | counted by request", runs, |run| {
-        judged(&samples(&with_phases(run))).iter().any(tail_fires)
+        compared(&samples(&with_phases(run))).iter().any(tail_fires)
     });
     let by_burst = rate("slow phases | counted by burst", runs, |run| {
         judged_by_bursts(&with_phases(run)).iter().any(tail_fires)

@@ -10,7 +10,7 @@ use rustc_hash::FxBuildHasher;
 
 /// Finds texts among numbered ones. At most half of the slots are used.
 #[derive(Debug, Default)]
-pub(crate) struct Words {
+pub(crate) struct Interner {
     slots: Vec<Slot>,
     used: usize,
 }
@@ -24,7 +24,7 @@ struct Slot {
 const FREE: u32 = u32::MAX;
 const SLOTS_MIN: usize = 64;
 
-impl Words {
+impl Interner {
     /// Number of the text if it has one, otherwise `next`, which it gets. `is` checks whether a
     /// number is that of the text.
     pub(crate) fn number(&mut self, text: &str, next: u32, is: impl Fn(u32) -> bool) -> u32 {
@@ -68,12 +68,12 @@ impl Words {
 
 #[cfg(test)]
 mod tests {
-    use super::Words;
+    use super::Interner;
 
     #[test]
     fn each_text_keeps_its_number() {
         let texts: Vec<String> = (0..5_000).map(|at| format!("/var/log/{at}")).collect();
-        let mut words = Words::default();
+        let mut words = Interner::default();
         for round in 0..2 {
             for (at, text) in texts.iter().enumerate() {
                 let next = if round == 0 { at as u32 } else { 9_999 };

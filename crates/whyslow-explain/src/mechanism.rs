@@ -17,7 +17,7 @@ pub struct Mechanism {
 }
 
 /// The mechanism with this id.
-pub fn why(id: &str) -> Option<&'static Mechanism> {
+pub fn mechanism(id: &str) -> Option<&'static Mechanism> {
     ALL.iter().find(|mechanism| mechanism.id == id)
 }
 
@@ -191,7 +191,7 @@ pub static ALL: &[Mechanism] = &[
         "At least four sampling rounds were missed, and the next sample is in a file or memory call. A late sampler misses all threads, which is not counted. If the recorder sampled the thread from outside at the same time, that confirms or refutes the wait.",
         &[
             "sample the thread from outside: whyslow record --stacks wall:10ms -p PID",
-            "record kernel events of that time: whyslow record --what sched,syscalls,block,locks --stacks 1ms",
+            "record kernel events of that time: whyslow record",
         ],
         "docs/imports.md",
     ),
@@ -276,7 +276,7 @@ pub static ALL: &[Mechanism] = &[
     of(
         "irq_stolen",
         "Interrupt handlers and softirqs ran on the CPU of the thread: they take precedence over all threads.",
-        "Handlers on the CPU while the thread ran, recorded with --what irq; without that the time counts as running.",
+        "Handlers on the CPU while the thread ran, recorded with --what +irq; without that the time counts as running.",
         &[
             "spread interrupts over CPUs: irqbalance, /proc/irq/N/smp_affinity, RPS",
             "enable interrupt moderation of the device: ethtool -C",
@@ -378,7 +378,7 @@ pub static ALL: &[Mechanism] = &[
         "lost",
         "Events of that time were lost.",
         "The recorder reports the loss; nothing is concluded from the remaining events.",
-        &["enlarge the buffer (--buffer), or record less: --what, -p, --min"],
+        &["enlarge the buffer (--buffer), or record less: --what -TOPIC, -p, --min"],
         "docs/guide.md",
     ),
     of(
@@ -394,12 +394,12 @@ pub static ALL: &[Mechanism] = &[
 mod tests {
     use whyslow_model::mechanism::MECHANISMS;
 
-    use super::{ALL, why};
+    use super::{ALL, mechanism};
 
     #[test]
     fn every_mechanism_is_told_and_no_other() {
         for (id, _) in MECHANISMS {
-            assert!(why(id).is_some(), "{id}");
+            assert!(mechanism(id).is_some(), "{id}");
         }
         assert_eq!(ALL.len(), MECHANISMS.len());
         for mechanism in ALL {

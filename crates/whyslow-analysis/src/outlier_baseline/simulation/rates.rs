@@ -4,7 +4,7 @@ use super::super::{Sample, Stratum};
 use super::devices::{DEVICES, Fault, times};
 use super::dice::{Dice, FAMILIES, Family};
 use super::{
-    assert_at_least, assert_at_most, bound, fires, judged, literal, margin, rate, runs,
+    assert_at_least, assert_at_most, bound, compared, fires, literal, margin, rate, runs,
     shift_fires, tail_fires,
 };
 
@@ -35,14 +35,14 @@ fn found(test: Test, (family, requests): (Family, usize), fault: Fault, runs: u3
     let mut counts = [0; 2];
     for run in 0..runs {
         let devices = times(family, requests, fault, &mut Dice::new(u64::from(run)));
-        let judged = judged(&sampled(&devices));
+        let compared = compared(&sampled(&devices));
         let (ours, literal): (Vec<bool>, Vec<bool>) = match test {
             Test::Tail => (
-                judged.iter().map(tail_fires).collect(),
+                compared.iter().map(tail_fires).collect(),
                 literal::tail(&devices),
             ),
             Test::Shift => (
-                judged.iter().map(shift_fires).collect(),
+                compared.iter().map(shift_fires).collect(),
                 literal::shift(&devices),
             ),
         };
@@ -94,7 +94,7 @@ fn devices_that_are_alike_in_many_strata_are_rarely_told_apart() {
                 sample
             };
             let samples: Vec<Sample> = (0..DEVICES).map(one).collect();
-            judged(&samples).iter().any(fires)
+            compared(&samples).iter().any(fires)
         });
         assert_at_most(found, 0.01, runs, &what);
     }
@@ -251,7 +251,7 @@ fn healthy_devices_that_differ_are_rarely_told_apart() {
                     sample
                 };
                 let samples: Vec<Sample> = (0..DEVICES).map(one).collect();
-                judged(&samples).iter().any(tail_fires)
+                compared(&samples).iter().any(tail_fires)
             });
             let most = 0.08;
             assert_at_most(found, most, runs, &what);

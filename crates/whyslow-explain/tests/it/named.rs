@@ -1,0 +1,71 @@
+//! Findings of threads that are selected by name.
+
+use std::fmt::Write as _;
+
+use whyslow_explain::{Query, Report, explain};
+use whyslow_test_recordings::Recorded;
+
+/// Two threads of a process with a slow open each, and another process with one, 100 ms apart.
+fn recorded() -> Recorded {
+    let mut trace = String::new();
+    for (number, (tid, pid, comm)) in [
+        (11, 10, "worker-1"),
+        (12, 10, "logger"),
+        (20, 20, "worker-2"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let begin = 100.0 + number as f64 * 0.1;
+        let who = format!("(tid={tid} pid={pid} comm={comm})");
+        let _ = writeln!(
+            trace,
+            "{begin:.9} [0] {who} syscall_enter name=openat path=\"/tmp/{comm}\" flags=0\n\
+             {:.9} [0] {who} syscall_exit name=openat ret=3",
+            begin + 0.05
+        );
+    }
+    Recorded::of_text(&trace)
+}
+
+fn explained(comms: &[&str], pids: &[i32]) -> Result<Report, whyslow_analysis::AnalysisError> {
+    let query = Query {
+        calls: vec!["openat".into()],
+        min: Some(10_000_000),
+        comms: comms.iter().map(ToString::to_string).collect(),
+        pids: pids.to_vec(),
+        ..Query::default()
+    };
+    explain(&recorded().recording, &query, None)
+}
+
+fn victims(comms: &[&str], pids: &[i32]) -> Vec<String> {
+    let report = explained(comms, pids).expect("an answer");
+    let findings = report.findings.iter();
+    let mut names: Vec<String> = findings
+        .map(|finding| finding.target.actor.name.clone())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_glob_selects_threads_by_their_own_name() {
+    assert_eq!(victims(&[], &[]).len(), 3);
+    assert_eq!(victims(&["worker-1"], &[]), ["worker-1"]);
+    assert_eq!(victims(&["worker-*"], &[]), ["worker-1", "worker-2"]);
+    assert_eq!(
+        victims(&["logger", "worker-2"], &[]),
+        ["logger", "worker-2"]
+    );
+    // Both conditions hold, as with the filters of queries.
+    assert_eq!(victims(&["worker-*"], &[10]), ["worker-1"]);
+}
+
+#[test]
+fn a_name_that_does_not_occur_is_an_error() {
+    for (comms, pids) in [(&["mysqld"][..], &[][..]), (&["logger"], &[20])] {
+        let error = explained(comms, pids).expect_err("no such thread");
+        assert!(error.to_string().contains("a name that matches"), "{error}");
+    }
+}

@@ -1,0 +1,2 @@
+-- One of these words.
+WHEN {old} THEN {new}
