@@ -229,7 +229,7 @@ export interface Finding {
         readonly cut: string | null;
     };
     readonly group: { readonly operation: string; readonly count: number; readonly dur_ns_total: number } | null;
-    readonly baseline: { readonly median_ns: number; readonly count: number; readonly of: string } | null;
+    readonly baseline: { readonly median_ns: number; readonly count: number; readonly of: string; readonly result?: string } | null;
     readonly verdict: string;
     readonly confidence: "high" | "medium" | "low" | "none";
     readonly culprit: number | null;
@@ -264,6 +264,8 @@ export interface Observation {
 }
 
 export interface Explanation {
+    readonly judged?: "findings" | "nothing_slow" | "cannot_tell";
+    readonly reasons?: readonly { readonly id: string; readonly summary: string; readonly next: string }[];
     readonly recording: string;
     readonly begin_ns: Exact;
     readonly end_ns: Exact;

@@ -60,7 +60,7 @@ impl Failure {
         }
     }
 
-    /// `--strict` and the data is incomplete: exit code 3.
+    /// The data is incomplete, and `--strict` was given or nothing can be answered: exit code 3.
     pub fn incomplete(message: impl Into<String>) -> Self {
         Self {
             kind: Kind::Incomplete,

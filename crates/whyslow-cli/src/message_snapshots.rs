@@ -200,7 +200,7 @@ fn mechanisms_and_their_advice() {
         if let Some(one) = DESCRIBED_MECHANISMS.iter().find(|one| one.id == *id) {
             let _ = writeln!(out, "what: {}\nrecognised: {}", one.what, one.recognised);
             for advice in one.advice {
-                let _ = writeln!(out, "advice: {advice}");
+                let _ = writeln!(out, "advice: {}", advice.text);
             }
             let _ = writeln!(out, "reference: {}", one.reference);
         }

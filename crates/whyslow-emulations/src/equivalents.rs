@@ -1,5 +1,5 @@
-//! Commands that show what a well-known tool shows: its emulation, or the view that answers the
-//! same question.
+//! Commands that show what a well-known tool shows: its emulation, or the view with the same
+//! information.
 
 use crate::list;
 
@@ -66,7 +66,10 @@ const VIEWS: &[(&[&str], &str)] = &[
         &["tcptop", "nethogs", "iftop", "nload", "nicstat"],
         "net usage @live 1",
     ),
-    (&["tcpretrans", "tcpdrop"], "net log @live 1"),
+    (
+        &["tcpretrans", "tcpdrop"],
+        "net log @live 1 --op retransmit,drop",
+    ),
     (&["klockstat", "lockstat"], "locks @live"),
     (&["drsnoop"], "mem top @live"),
     (

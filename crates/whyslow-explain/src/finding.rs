@@ -201,7 +201,7 @@ impl FindingBuilder<'_, '_> {
         let remote = self.remote(&target, &verdict, is_usual);
         let suggestions = named.as_ref().map_or_else(Vec::new, |named| {
             let part = &self.parts[named.place].part;
-            crate::advice(&part.mechanism, &part.root)
+            crate::advice::on(&part.mechanism, &part.root)
         });
         let alternatives = self.alternatives(named.as_ref());
         let mut parts: Vec<_> = self
@@ -231,6 +231,7 @@ impl FindingBuilder<'_, '_> {
             reproduce: subject.reproduce.clone(),
             baseline: subject.baseline.clone(),
             group: None,
+            contention: None,
             versus: None,
             also: Vec::new(),
             parts,

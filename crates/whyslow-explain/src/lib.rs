@@ -2,16 +2,21 @@
 //! request, device or lock that it waited for, with the evidence for each step.
 
 mod across;
+mod addresses;
+mod advice;
 mod attribution;
 mod blame;
 mod blame_target;
 mod blocks;
 mod classify;
+mod contention;
 mod detectors;
 mod finding;
 mod group_excess;
 mod holders;
+mod judged;
 mod limits;
+mod machine;
 mod mechanism;
 mod network;
 mod overlap;
@@ -35,27 +40,19 @@ mod wall_clock;
 mod window_slice;
 
 pub use across::{OtherHost, explain_across};
+pub use advice::{Advice, Applies};
 pub use detectors::template_of;
 pub use mechanism::{ALL as DESCRIBED_MECHANISMS, Mechanism, mechanism};
 pub use query::{FINDINGS, Query, explain};
 pub use report::{
-    Activity, Actor, ActorKind, Also, Alternative, Baseline, ClockBounds, Confidence, Crossing,
-    Difference, Excess, Finding, Grade, Group, Hop, MarkNote, Missing, Neighbour, Observation,
-    Part, Pattern, Report, SCHEMA, Target, Thing, Versus,
+    Activity, Actor, ActorKind, Also, Alternative, Baseline, ClockBounds, Confidence, Contention,
+    Crossing, Difference, Excess, Finding, Grade, Group, Hop, Judged, MarkNote, Missing, Neighbour,
+    Observation, Part, Pattern, Reason, Report, SCHEMA, Target, Thing, Versus,
 };
 pub use requests::requests_versus;
 pub use trigger::Trigger;
 pub use versus::Other;
 pub use wall_clock::WallClock;
-
-/// Advice on a mechanism, and on the culprit's own mechanism if that differs.
-fn advice(mechanism: &str, root: &str) -> Vec<String> {
-    let of = |id: &str| mechanism::mechanism(id).map_or(&[][..], |mechanism| mechanism.advice);
-    let both = of(mechanism)
-        .iter()
-        .chain(if root == mechanism { &[] } else { of(root) });
-    both.map(|advice| (*advice).to_owned()).collect()
-}
 
 // The tests use the crate's public name.
 #[cfg(test)]

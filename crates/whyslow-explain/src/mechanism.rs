@@ -1,6 +1,8 @@
 //! Reference of the mechanisms: how the kernel works, how `explain` recognises them, what they can
 //! be mistaken for, and what helps.
 
+use crate::advice::{Advice, any, bfq, disk, other_host, peers, unscheduled, v1, v2};
+
 /// Description of one mechanism.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mechanism {
@@ -11,7 +13,7 @@ pub struct Mechanism {
     /// Which events indicate it, and what else could cause them.
     pub recognised: &'static str,
     /// What to do about it.
-    pub advice: &'static [&'static str],
+    pub advice: &'static [Advice],
     /// Where to read more.
     pub reference: &'static str,
 }
@@ -25,7 +27,7 @@ const fn of(
     id: &'static str,
     what: &'static str,
     recognised: &'static str,
-    advice: &'static [&'static str],
+    advice: &'static [Advice],
     reference: &'static str,
 ) -> Mechanism {
     Mechanism {
@@ -43,7 +45,7 @@ pub static ALL: &[Mechanism] = &[
         "cpu_running",
         "The thread was on CPU, in user space or in a system call. Time of interrupt handlers on that CPU is subtracted, except for softirqs caused by the thread's own sending.",
         "sched_switch. Busy waiting (spin locks, polling) also counts as running.",
-        &["profile the thread: whyslow record --sample 99"],
+        &[any("profile the thread: whyslow record --sample 99")],
         "man 2 perf_event_open; Documentation/scheduler",
     ),
     of(
@@ -51,8 +53,12 @@ pub static ALL: &[Mechanism] = &[
         "The thread was runnable while its CPU ran other threads: __schedule() picked a thread with a higher priority, an earlier deadline or a smaller virtual runtime (CFS; EEVDF since Linux 6.6). Real-time threads (SCHED_FIFO, SCHED_RR) run before all normal ones and leave them only what sched_rt_runtime_us reserves.",
         "From a switch away with prev_state R or R+, or a wakeup, to the switch to the thread; the threads that ran on that CPU in between are named. Time in which that CPU was idle is cpu_idle_delay.",
         &[
-            "lower the weight of the other threads (nice, cpu.weight), or move them to other CPUs",
-            "check for real-time threads: chrt -p PID",
+            any(
+                "lower the priority of the other threads (renice), or move them to other CPUs (taskset)",
+            ),
+            v2("lower cpu.weight of their cgroup"),
+            v1("lower cpu.shares of their cgroup"),
+            any("check for real-time threads: chrt -p PID"),
         ],
         "Documentation/scheduler/sched-eevdf.rst; man 7 sched",
     ),
@@ -61,8 +67,10 @@ pub static ALL: &[Mechanism] = &[
         "The cgroup had used up cpu.max (cpu.cfs_quota_us) for this period, 100 ms by default, and all its threads wait for the next period. Since Linux 6.18 threads are throttled on return to user space, in throttle_cfs_rq_work(); before that, immediately.",
         "A switch away with prev_state R+ and a stack with task_work_run below the exit to user space. Without stacks, or before 6.18, it looks like a run-queue wait or an idle CPU; nr_throttled in cpu.stat shows it.",
         &[
-            "raise the quota (cpu.max), or spread the load over time",
-            "match the number of workers to the quota: fewer threads use it up more evenly",
+            any("spread the load over time"),
+            v2("raise the quota of the cgroup: cpu.max"),
+            v1("raise the quota of the cgroup: cpu.cfs_quota_us"),
+            any("match the number of workers to the quota: fewer threads use it up more evenly"),
         ],
         "Documentation/scheduler/sched-bwc.rst",
     ),
@@ -71,8 +79,8 @@ pub static ALL: &[Mechanism] = &[
         "A device served a request: from block_rq_issue to block_rq_complete, with no other request ahead of it. The owner of a request is taken from block_bio_queue or block_getrq, because the thread at the issue is often a worker. A thread may wait for another thread's request: for a journal buffer, or a page under writeback.",
         "The wakeup happens within the completion of the request. What happens inside the device (its cache, garbage collection) is not visible to the kernel.",
         &[
-            "issue fewer or larger requests, read ahead, or keep the data in memory",
-            "compare the device with its peers: whyslow block outliers",
+            any("issue fewer or larger requests, read ahead, or keep the data in memory"),
+            peers("compare the device with its peers: whyslow block outliers"),
         ],
         "Documentation/block/stat.rst; block/blk-mq.c",
     ),
@@ -81,8 +89,11 @@ pub static ALL: &[Mechanism] = &[
         "The request waited for requests ahead of it: in the software queue (blk_mq_insert_request, the I/O scheduler) or in the device. In a device that serves one request at a time, each waits for all before it; in one that serves many, each is slowed down by the others.",
         "Requests of the same device that completed before, each attributed to its owner. For devices that serve many requests at once, shares are computed from overlap and bytes, so the grade is B at most.",
         &[
-            "limit or move the other process: io.max, io.weight, ionice",
-            "use an I/O scheduler that favours reads (mq-deadline, kyber, bfq)",
+            any("move the other process to another device, or run it at another time"),
+            v2("limit the other process: io.max or io.weight of its cgroup"),
+            v1("limit the other process: blkio.throttle.* of its cgroup"),
+            bfq("lower the I/O priority of the other process: ionice -c 3 -p PID"),
+            unscheduled("use an I/O scheduler that favours reads: mq-deadline, kyber or bfq"),
         ],
         "Documentation/block/; Documentation/admin-guide/cgroup-v2.rst, IO",
     ),
@@ -91,8 +102,9 @@ pub static ALL: &[Mechanism] = &[
         "The I/O was submitted but had not reached the block layer's queue: blk-throttle (io.max, blkio.throttle) held it, rq-qos (wbt, iolatency, iocost) made the thread wait, or no tag was free.",
         "From the start of the sleep to the start of the request that ended it, for reads that a worker submitted. No block-layer event covers this time, so iostat and biolatency show a fast disk.",
         &[
-            "raise the I/O limit of the cgroup: io.max, or blkio.throttle.* in cgroup v1",
-            "spread the reads over time",
+            v2("raise the I/O limit of the cgroup: io.max"),
+            v1("raise the I/O limit of the cgroup: blkio.throttle.*"),
+            any("spread the reads over time"),
         ],
         "Documentation/admin-guide/cgroup-v2.rst, IO; block/blk-throttle.c",
     ),
@@ -101,8 +113,8 @@ pub static ALL: &[Mechanism] = &[
         "An ext4 handle waits for its transaction: in start_this_handle() while the transaction is locked, in do_get_write_access() for a buffer that the commit writes, in jbd2_log_wait_commit() for the end of the commit. On XFS: for log space, in xlog_grant_head_wait().",
         "The stack of the wait, then what the journal thread waits for. Its requests are attributed to the thread in a sync call at that time (grade B). A wait for a metadata block that ends with a request is a block wait.",
         &[
-            "call sync or fsync less often, or move the caller to a separate file system",
-            "put the journal on another device; enable fast_commit (Linux 5.10)",
+            any("call sync or fsync less often, or move the caller to a separate file system"),
+            any("put the journal on another device; enable fast_commit (Linux 5.10)"),
         ],
         "Documentation/filesystems/ext4/journal.rst; fs/jbd2",
     ),
@@ -111,8 +123,8 @@ pub static ALL: &[Mechanism] = &[
         "Dirty pages had to be written back before the thread could continue: wb_wait_for_completion() in a sync, folio_wait_writeback() for a page under writeback (stable pages), or the worker had not started yet.",
         "The stack of the wait, and the worker that writes. The pages are attributed to the process that wrote most to files of that device in the last 30 s.",
         &[
-            "write smaller amounts: sync_file_range, smaller vm.dirty_background_bytes",
-            "do not rewrite pages that are under writeback",
+            any("write smaller amounts: sync_file_range, smaller vm.dirty_background_bytes"),
+            any("do not rewrite pages that are under writeback"),
         ],
         "Documentation/admin-guide/sysctl/vm.rst; mm/page-writeback.c",
     ),
@@ -121,8 +133,10 @@ pub static ALL: &[Mechanism] = &[
         "sync, syncfs or a large fsync makes the kernel flush all dirty pages and commit the journal. Threads that need a block under writeback, journal space or the disk wait until that is done.",
         "The thread waited for requests, or behind requests, of the thread in sync or of the workers that flushed for it.",
         &[
-            "limit or move the process that calls sync: ionice, io.max, another time of day",
-            "keep fewer dirty pages: vm.dirty_background_bytes, vm.dirty_bytes",
+            any("run the process that calls sync at another time, or on another file system"),
+            v2("limit the process that calls sync: io.max of its cgroup"),
+            bfq("lower its I/O priority: ionice -c 3 -p PID"),
+            any("keep fewer dirty pages: vm.dirty_background_bytes, vm.dirty_bytes"),
         ],
         "man 2 sync; fs/sync.c; fs/fs-writeback.c",
     ),
@@ -131,8 +145,10 @@ pub static ALL: &[Mechanism] = &[
         "The thread allocated memory and had to reclaim some first: try_to_free_pages(), or try_to_free_mem_cgroup_pages() if its cgroup is at its limit. It scans pages, waits for writeback, and may swap out.",
         "mm_vmscan_direct_reclaim_begin to end, or the events of the cgroup, whether the thread ran or slept.",
         &[
-            "raise memory.max or memory.high, or use less memory",
-            "keep more memory free: vm.min_free_kbytes, vm.watermark_scale_factor",
+            any("use less memory, or add memory"),
+            v2("raise memory.max or memory.high of the cgroup, if it is at its limit"),
+            v1("raise memory.limit_in_bytes of the cgroup, if it is at its limit"),
+            any("keep more memory free: vm.min_free_kbytes, vm.watermark_scale_factor"),
         ],
         "Documentation/admin-guide/mm/concepts.rst; mm/vmscan.c",
     ),
@@ -141,8 +157,8 @@ pub static ALL: &[Mechanism] = &[
         "Reclaim made no progress and throttled the thread: reclaim_throttle() (Linux 5.16), congestion_wait() before that; or memory.high did, in mem_cgroup_handle_over_high().",
         "mm_vmscan_throttled with its reason and duration.",
         &[
-            "raise memory.high",
-            "find the process that uses the memory: whyslow mem usage",
+            v2("raise memory.high of the cgroup"),
+            any("find the process that uses the memory: whyslow mem usage"),
         ],
         "Documentation/admin-guide/cgroup-v2.rst, Memory; mm/vmscan.c",
     ),
@@ -151,8 +167,9 @@ pub static ALL: &[Mechanism] = &[
         "A page of the program was on a swap device and had to be read: do_swap_page(). With zram there is no request; the time is CPU time in a page fault.",
         "The stack of the wait, and the request that ended it.",
         &[
-            "add memory, or limit the memory of other processes",
-            "protect the pages that must stay in memory: mlock, memory.min",
+            any("add memory, or limit the memory of other processes"),
+            any("protect the pages that must stay in memory: mlock"),
+            v2("protect the memory of the cgroup: memory.min"),
         ],
         "Documentation/admin-guide/blockdev/zram.rst; mm/memory.c",
     ),
@@ -160,9 +177,9 @@ pub static ALL: &[Mechanism] = &[
         "page_fault_io",
         "A page of a mapped file was not in the page cache: filemap_fault() reads it while the thread waits, outside of any system call.",
         "A wait for the thread's own request outside of system calls.",
-        &[
+        &[any(
             "read ahead: madvise(MADV_WILLNEED), vmtouch; protect the page cache from other processes",
-        ],
+        )],
         "man 2 madvise; mm/filemap.c",
     ),
     of(
@@ -170,8 +187,8 @@ pub static ALL: &[Mechanism] = &[
         "Another thread of the program held the lock. Threads wait in futex_wait(); a thread that unlocks a contended lock calls futex(FUTEX_WAKE). A running thread may acquire the mutex before the woken thread gets it (barging).",
         "Futex calls at the same address. Each recorded release splits the wait; the piece before it is attributed to the thread that released. Condition variables look the same: then it is the thread that signals.",
         &[
-            "shorten the critical section: no I/O and no sleep in it",
-            "use more, finer-grained locks, or a fair lock if barging starves waiters",
+            any("shorten the critical section: no I/O and no sleep in it"),
+            any("use more, finer-grained locks, or a fair lock if barging starves waiters"),
         ],
         "man 2 futex; Documentation/locking; kernel/futex",
     ),
@@ -180,8 +197,8 @@ pub static ALL: &[Mechanism] = &[
         "The thread waited for a monitor (synchronized), a lock of java.util.concurrent, or a mutex that another thread of the program held. With async-profiler, JavaMonitorEnter and ThreadPark events (--lock) report the wait; otherwise it is inferred from stacks that end in the code of the lock.",
         "The holder is inferred: another thread was in code of the class that the waiter wanted to enter, or the runtime reported that it had acquired the lock. Waits for conditions, queues and permits are not included.",
         &[
-            "see what the holder did: whyslow threads dump --at TIME",
-            "hold the lock for a shorter time: no I/O while holding it",
+            any("see what the holder did: whyslow threads dump --at TIME"),
+            any("hold the lock for a shorter time: no I/O while holding it"),
         ],
         "docs/imports.md",
     ),
@@ -190,8 +207,8 @@ pub static ALL: &[Mechanism] = &[
         "A sampler that sends signals to all threads got no sample of this one for several rounds: the thread was in an uninterruptible wait (TASK_UNINTERRUPTIBLE), which delays signals. The next sample shows the system call that it returned from.",
         "At least four sampling rounds were missed, and the next sample is in a file or memory call. A late sampler misses all threads, which is not counted. If the recorder sampled the thread from outside at the same time, that confirms or refutes the wait.",
         &[
-            "sample the thread from outside: whyslow record --stacks wall:10ms -p PID",
-            "record kernel events of that time: whyslow record",
+            any("sample the thread from outside: whyslow record --stacks wall:10ms -p PID"),
+            any("record kernel events of that time: whyslow record"),
         ],
         "docs/imports.md",
     ),
@@ -199,7 +216,9 @@ pub static ALL: &[Mechanism] = &[
         "lock_kernel",
         "Another thread held a kernel lock (mutex, rwsem, semaphore): __mutex_lock_slowpath(), rwsem_down_read_slowpath(), rwsem_down_write_slowpath().",
         "lock:contention_begin and _end (Linux 5.19) with address and stack; the holder is the thread that woke the waiters. Readers share a lock: then the reader that woke the waiter on release is named.",
-        &["check the stack for what is shared: mmap_lock, a directory, a mount"],
+        &[any(
+            "check the stack for what is shared: mmap_lock, a directory, a mount",
+        )],
         "Documentation/locking; include/trace/events/lock.h",
     ),
     of(
@@ -207,8 +226,10 @@ pub static ALL: &[Mechanism] = &[
         "Another thread held the inode lock of a file: inode->i_rwsem, or on XFS the IOLOCK in xfs_ilock(). XFS also takes it in shared mode in sendfile and splice (xfs_file_splice_read), so a reader that waits for the disk blocks writers of the file; ext4 does not.",
         "A lock wait with such a function in its stack, and the holder's own call on the file.",
         &[
-            "separate the files of writers from those of readers of old data: use smaller segments",
-            "use a newer kernel, or ext4, where only reads of a file block its writes",
+            any(
+                "separate the files of writers from those of readers of old data: use smaller segments",
+            ),
+            any("use a newer kernel, or ext4, where only reads of a file block its writes"),
         ],
         "Documentation/filesystems/locking.rst; fs/xfs/xfs_file.c",
     ),
@@ -216,14 +237,16 @@ pub static ALL: &[Mechanism] = &[
         "pipe_wait",
         "The other end of a pipe had not written, or not read: pipe_read(), pipe_write().",
         "Woken by a thread in a call on a pipe, on the same pipe if its number was recorded.",
-        &["check the process at the other end: the time is attributed to it"],
+        &[any(
+            "check the process at the other end: the time is attributed to it",
+        )],
         "man 7 pipe; fs/pipe.c",
     ),
     of(
         "local_ipc",
         "Another thread on this machine had not replied, over a socket (unix, or TCP over loopback) or an eventfd. Data sent over loopback arrives within the sender's own call.",
         "Woken by a thread in a call on such an object, or in a softirq within the sender's call; if packets were recorded, by the packet that it sent.",
-        &["check the other process: the time is attributed to it"],
+        &[any("check the other process: the time is attributed to it")],
         "man 7 unix; net/core/dev.c",
     ),
     of(
@@ -231,8 +254,10 @@ pub static ALL: &[Mechanism] = &[
         "A packet from another host ended the wait: the time is that of the server and of the network.",
         "Woken in NET_RX with a known connection. What the other host did is not in this recording.",
         &[
-            "record on the other host, too, and pass both recordings: whyslow explain --across",
-            "check the round-trip times of the connection: whyslow tcp top",
+            other_host(
+                "record on the other host, too, and pass both recordings: whyslow explain --across",
+            ),
+            any("check the round-trip times of the connection: whyslow tcp top"),
         ],
         "man 7 tcp",
     ),
@@ -241,8 +266,8 @@ pub static ALL: &[Mechanism] = &[
         "A segment was not acknowledged and was retransmitted: after at least 200 ms, doubling each time; a SYN after 1 s (since Linux 6.5 four times at that interval, tcp_syn_linear_timeouts).",
         "tcp_retransmit_skb for the connection within the wait.",
         &[
-            "check for packet loss: whyslow net log --op drop,retransmit",
-            "check for a full listen queue: nstat TcpExtListenOverflows",
+            any("check for packet loss: whyslow net log --op drop,retransmit"),
+            any("check for a full listen queue: nstat TcpExtListenOverflows"),
         ],
         "Documentation/networking/ip-sysctl.rst; net/ipv4/tcp_timer.c",
     ),
@@ -251,8 +276,8 @@ pub static ALL: &[Mechanism] = &[
         "The thread had sent data, but the kernel delayed it: Nagle's algorithm waits for the acknowledgement of earlier data, which the peer delays by 40 ms or more; or the receive window of the peer was full.",
         "Both sides waited, and the packet that woke the peer on the same connection was not sent within any thread's call.",
         &[
-            "send related data in one call (writev, MSG_MORE, TCP_CORK), or set TCP_NODELAY",
-            "list the packets of that time: whyslow net log",
+            any("send related data in one call (writev, MSG_MORE, TCP_CORK), or set TCP_NODELAY"),
+            any("list the packets of that time: whyslow net log"),
         ],
         "RFC 896; RFC 9293, 3.7.4 and 3.8.6.3",
     ),
@@ -261,8 +286,8 @@ pub static ALL: &[Mechanism] = &[
         "A DNS lookup. The resolver of glibc waits 5 s for each name server before it queries the next (options timeout, attempts); musl queries all at once, for 2.5 s per attempt.",
         "The lookup function was recorded, or a wait for port 53 that timed out.",
         &[
-            "cache lookups (nscd, systemd-resolved), or fix the name server",
-            "set `options timeout:1 attempts:3 single-request-reopen` in resolv.conf",
+            any("cache lookups (nscd, systemd-resolved), or fix the name server"),
+            any("set `options timeout:1 attempts:3 single-request-reopen` in resolv.conf"),
         ],
         "man 5 resolv.conf",
     ),
@@ -270,7 +295,7 @@ pub static ALL: &[Mechanism] = &[
         "timer_sleep",
         "The thread slept by its own timer: nanosleep, or a poll or lock with a timeout that expired.",
         "The return value of the call indicates a timeout, and a timer woke the thread.",
-        &["wait for the event instead of sleeping"],
+        &[any("wait for the event instead of sleeping")],
         "man 2 nanosleep; man 2 poll",
     ),
     of(
@@ -278,8 +303,8 @@ pub static ALL: &[Mechanism] = &[
         "Interrupt handlers and softirqs ran on the CPU of the thread: they take precedence over all threads.",
         "Handlers on the CPU while the thread ran, recorded with --what +irq; without that the time counts as running.",
         &[
-            "spread interrupts over CPUs: irqbalance, /proc/irq/N/smp_affinity, RPS",
-            "enable interrupt moderation of the device: ethtool -C",
+            any("spread interrupts over CPUs: irqbalance, /proc/irq/N/smp_affinity, RPS"),
+            any("enable interrupt moderation of the device: ethtool -C"),
         ],
         "Documentation/core-api/irq; Documentation/networking/scaling.rst",
     ),
@@ -287,28 +312,32 @@ pub static ALL: &[Mechanism] = &[
         "child_wait",
         "The thread waited for a child process: do_wait().",
         "In wait4 or waitid, woken by the child.",
-        &["check the child process: the time is attributed to it"],
+        &[any("check the child process: the time is attributed to it")],
         "man 2 wait",
     ),
     of(
         "signal_stop",
         "A signal (SIGSTOP, SIGTSTP) or a debugger stopped all threads of the process: do_signal_stop(), ptrace_stop().",
         "State T or t, and the sender of the signal.",
-        &["find the sender of the signal: whyslow signals log"],
+        &[any("find the sender of the signal: whyslow signals log")],
         "man 7 signal; man 2 ptrace",
     ),
     of(
         "temporary_files",
         "A program writes data to files, reads it back once and deletes the files: the kernel writes back data that is no longer needed.",
         "Files of one pattern that are created, written and deleted within the recording.",
-        &["keep the data in memory, or put these files on a tmpfs"],
+        &[any(
+            "keep the data in memory, or put these files on a tmpfs",
+        )],
         "Documentation/filesystems/tmpfs.rst",
     ),
     of(
         "misbehaving_disk",
         "One disk is slower than others of its kind for similar requests at the same number in flight: bad sectors and retries, a faulty link, a controller without cache.",
         "Tests against its peers: docs/outliers.md. A disk that merely gets more requests is not reported.",
-        &["check its health (smartctl, nvme smart-log), its link and its controller; replace it"],
+        &[disk(
+            "check its health (smartctl, nvme smart-log), its link and its controller; replace it",
+        )],
         "docs/outliers.md",
     ),
     of(
@@ -323,9 +352,11 @@ pub static ALL: &[Mechanism] = &[
         "Programs dirty pages faster than the disk writes them, and balance_dirty_pages() makes each writer sleep, up to 200 ms at a time: all writers of the device, not only the heaviest.",
         "writeback:balance_dirty_pages with its pause. It is attributed to the process that wrote most of the bytes to files of that device in the last 30 s.",
         &[
-            "write less, or bypass the page cache: O_DIRECT, sync_file_range",
-            "limit the writer with io.max and memory.high, so that only it is throttled",
-            "lower vm.dirty_bytes for shorter stalls, or raise it for fewer",
+            any("write less, or bypass the page cache: O_DIRECT, sync_file_range"),
+            v2(
+                "limit the writer with io.max and memory.high of its cgroup, so that only it is throttled",
+            ),
+            any("lower vm.dirty_bytes for shorter stalls, or raise it for fewer"),
         ],
         "Documentation/admin-guide/sysctl/vm.rst; mm/page-writeback.c",
     ),
@@ -334,8 +365,8 @@ pub static ALL: &[Mechanism] = &[
         "The thread was runnable, and the CPU on which it then ran was idle: the wakeup interrupt had to wake the CPU from a deep idle state, a virtual machine had lost its CPU to others (steal), or the thread was throttled and no stack shows it.",
         "No other thread on that CPU during the delay. Less than 0.1 ms is usual.",
         &[
-            "limit deep idle states (cpupower idle-set); for steal time, check the host",
-            "with a CPU quota, check cpu.stat",
+            any("limit deep idle states (cpupower idle-set); for steal time, check the host"),
+            any("with a CPU quota, check cpu.stat"),
         ],
         "Documentation/admin-guide/pm/cpuidle.rst",
     ),
@@ -357,35 +388,45 @@ pub static ALL: &[Mechanism] = &[
         "producer_idle",
         "The thread that was waited for had not started on the work: when the wait started, it was itself waiting for work.",
         "Its own wait had started before, in a call that waits for work.",
-        &["check how work reaches that thread: queue, scheduler, number of workers"],
+        &[any(
+            "check how work reaches that thread: queue, scheduler, number of workers",
+        )],
         "docs/guide.md",
     ),
     of(
         "woken_by",
         "Another thread woke it. What it waited for is not known.",
         "Only the wakeup is known: no stack, lock or system call shows the reason.",
-        &["record stacks and locks: `whyslow record` does by default"],
+        &[any(
+            "record stacks and locks: `whyslow record` does by default",
+        )],
         "docs/guide.md",
     ),
     of(
         "still_blocked",
         "The thread was still blocked when the recording ended, so what ended the wait is not recorded.",
         "A wait without a wakeup at the end of the recording.",
-        &["record for longer; find other blocked threads with `whyslow threads list`"],
+        &[any(
+            "record for longer; find other blocked threads with `whyslow threads list`",
+        )],
         "docs/guide.md",
     ),
     of(
         "lost",
         "Events of that time were lost.",
         "The recorder reports the loss; nothing is concluded from the remaining events.",
-        &["enlarge the buffer (--buffer), or record less: --what -TOPIC, -p, --min"],
+        &[any(
+            "enlarge the buffer (--buffer), or record less: --what -TOPIC, -p, --min",
+        )],
         "docs/guide.md",
     ),
     of(
         "unknown",
         "No recorded event shows the cause.",
         "The start, the end or the wakeup is missing.",
-        &["check the events that were not recorded, listed with each finding"],
+        &[any(
+            "check the events that were not recorded, listed with each finding",
+        )],
         "docs/guide.md",
     ),
 ];

@@ -146,6 +146,8 @@ impl Calls {
                     object,
                     worker,
                     failed: errno.get(row).is_some(),
+                    // Those that fail are never part of a baseline.
+                    result: 0,
                     wait_ns_max: None,
                 });
                 if found.items.len() >= ITEMS_MAX {

@@ -1,6 +1,7 @@
 //! The query of `explain`, and its report.
 
 mod caveats;
+mod contended;
 mod dns_lookups;
 mod dns_queries;
 mod marks;
@@ -19,15 +20,15 @@ use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
 use crate::finding::{Subject, finding, findings};
-use crate::group_excess;
 use crate::patterns::Class;
-use crate::ranked::ranked;
-use crate::report::{Confidence, Finding, Group, Report, SCHEMA};
+use crate::ranked::{add_by_time, ranked};
+use crate::report::{Confidence, Finding, Group, Judged, Reason, Report, SCHEMA};
 use crate::sampled;
 use crate::slow::{self, Programs, SlowGroup, Wanted};
 use crate::starved::{self, Starved};
 use crate::versus::{Other, Per, versus};
 use crate::wall_clock::WallClock;
+use crate::{advice, group_excess, judged};
 
 /// Default number of findings.
 pub const FINDINGS: usize = 5;
@@ -77,6 +78,8 @@ pub fn explain(
     let info = tables.info();
     let mut report = Report {
         schema: SCHEMA,
+        judged: Judged::Findings,
+        reasons: Vec::new(),
         recording: query.recording.clone(),
         begin_ns: info.begin_ns,
         end_ns: info.end_ns,
@@ -109,13 +112,18 @@ pub fn explain(
         let mut found = crate::detectors::devices::find(tables, window, devices, &query.recording)?;
         found.retain(|observation| devices.contains(&observation.culprit.name));
         if found.is_empty() {
-            report.caveats.push(format!(
-                "no requests to {} in this recording",
-                devices.join(", ")
-            ));
+            report.reasons.push(Reason {
+                id: "no_requests",
+                summary: format!("no requests to {} in this recording", devices.join(", ")),
+                next: "list the devices: whyslow block stats --by dev".into(),
+            });
+            report.judged = Judged::CannotTell;
+            return Ok(report);
         }
         report.observations = found;
         explainer.add_trigger(&mut report)?;
+        judged::judge(tables, query.window, &mut report)?;
+        advice::fit(tables, &mut report)?;
         return Ok(report);
     } else {
         let is_of_all = query.calls.is_empty() && !query.selects_threads();
@@ -132,12 +140,11 @@ pub fn explain(
         }
     }
     explainer.add_trigger(&mut report)?;
-    if report.findings.is_empty() && report.observations.is_empty() {
-        report.caveats.push(caveats::nothing_found(tables).into());
-    }
+    judged::judge(tables, query.window, &mut report)?;
     sampled::add_programs(tables, &mut report.findings)?;
     crate::resolvers::cite(tables, &mut report.findings)?;
     caveats::add_excerpt(tables, &mut report);
+    advice::fit(tables, &mut report)?;
     Ok(report)
 }
 
@@ -165,6 +172,8 @@ struct Called {
     name: String,
     path: Option<String>,
     cut: Option<String>,
+    /// Error number; 0 if it succeeded or had not ended.
+    errno: i32,
 }
 
 impl Explainer<'_> {
@@ -232,6 +241,7 @@ impl Explainer<'_> {
             min: Some(0),
             utids: vec![call.utid],
             near: Some(self.near(&call)),
+            errno: Some(call.errno),
             ..Wanted::default()
         };
         let groups = slow::groups(self.tables, &wanted, elsewhere.as_ref())?;
@@ -336,6 +346,7 @@ impl Explainer<'_> {
         let [ids, ts, ts_end, utid] =
             ["id", "ts", "ts_end", "utid"].map(|name| projection.need(name));
         let [name, path, cut] = ["name", "path", "cut"].map(|name| projection.need(name));
+        let errno = projection.need("errno");
         let mut found = None;
         let here = Window::new(window.begin, window.begin + 1);
         in_order(self.tables, &projection.scan(Some(here)), |batch| {
@@ -353,6 +364,7 @@ impl Explainer<'_> {
                 name: name.texts(batch)?.get(row).unwrap_or("").to_owned(),
                 path: path.texts(batch)?.get(row).map(str::to_owned),
                 cut: cut.texts(batch)?.get(row).map(str::to_owned),
+                errno: errno.ints(batch)?.get(row).unwrap_or(0) as i32,
             });
             Ok(ControlFlow::Break(()))
         })?;
@@ -472,7 +484,7 @@ impl Explainer<'_> {
             min: query.min,
             window: query.window,
             utids,
-            near: None,
+            ..Wanted::default()
         };
         let elsewhere = self.elsewhere(&query.calls)?;
         let groups = slow::groups(self.tables, &wanted, elsewhere.as_ref())?;
@@ -494,6 +506,7 @@ impl Explainer<'_> {
             findings.extend(self.dns_queries(&wanted.utids)?);
             findings.extend(self.sampled(&wanted.utids)?);
             findings = ranked(findings);
+            add_by_time(&mut findings, self.contended(&wanted.utids)?);
         } else if self.other.is_none() && !sampled::is_kernel_there(self.tables) {
             findings.extend(self.sampled(&wanted.utids)?);
         }
@@ -511,9 +524,9 @@ impl Explainer<'_> {
         if let Some(other) = self.other {
             finding.versus = Some(versus(&slow, &usual, Per::Call, other));
             if group.elsewhere == Some(0) {
-                let (call, comm, recording) = (&group.call, &group.comm, other.recording);
+                let (operation, recording) = (group.like.operation(), other.recording);
                 finding.caveats.push(format!(
-                    "comparison unavailable: {recording} has no {call} by {comm}"
+                    "comparison unavailable: {recording} has no {operation}"
                 ));
             }
         }
@@ -597,7 +610,7 @@ impl Explainer<'_> {
         };
         let mut finding = self.called(longest.id, &call, group.baseline.clone())?;
         finding.group = Some(Group {
-            operation: format!("{} by {}", group.call, group.comm),
+            operation: group.like.operation(),
             count: group.count,
             dur_ns_total: group.total,
             dur_ns_max: longest.dur,

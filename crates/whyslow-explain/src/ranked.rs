@@ -63,6 +63,16 @@ pub(crate) fn ranked(findings: Vec<Finding>) -> Vec<Finding> {
     kept
 }
 
+/// Adds findings of contended locks before those with less time. They are not merged with others of
+/// the same culprit: an operation delayed by it says nothing of the threads that it always blocks.
+pub(crate) fn add_by_time(findings: &mut Vec<Finding>, locks: Vec<Finding>) {
+    for lock in locks {
+        let time = excess(&lock);
+        let place = findings.iter().position(|other| excess(other) < time);
+        findings.insert(place.unwrap_or(findings.len()), lock);
+    }
+}
+
 fn also_of(finding: Finding) -> Also {
     Also {
         dur_ns: length(&finding),
@@ -86,6 +96,10 @@ fn of_other(finding: &Finding) -> bool {
 
 /// Time beyond the usual of all operations that a finding represents.
 fn excess(finding: &Finding) -> Ns {
+    // The waits of its threads are at the same time.
+    if let Some(contention) = &finding.contention {
+        return contention.wall_ns;
+    }
     let usual = finding
         .baseline
         .as_ref()

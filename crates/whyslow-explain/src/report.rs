@@ -199,8 +199,11 @@ pub struct Baseline {
     pub median_ns: Ns,
     /// Number of operations.
     pub count: u64,
-    /// Which operations these are.
+    /// Which operations these are, with their result.
     pub of: String,
+    /// Result that all of them have, as the explained operation: ok, an error name (ENOENT), a
+    /// class of status codes (2xx), an outcome; empty if results are not known.
+    pub result: String,
 }
 
 /// Events that were not recorded, and what they would show.
@@ -272,6 +275,31 @@ pub struct Excess {
     pub share_high: f64,
     /// Share of the slow operations in which this is the largest excess.
     pub dominance: f64,
+}
+
+/// A lock that takes a large share of the time of the threads that need it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Contention {
+    /// futex, file lock, or the kind of a kernel lock: mutex, rwsem, …
+    pub kind: String,
+    /// Address of the lock, or path of the file.
+    pub lock: String,
+    /// The thread that held it for most of the examined waits.
+    pub holder: Actor,
+    /// Share of the time of these waits in which it held the lock.
+    pub holder_share: f64,
+    /// Number of threads that the lock blocks.
+    pub threads: u64,
+    /// Number of waits of all threads.
+    pub waits: u64,
+    /// Sum of these waits in ns.
+    pub waited_ns: Ns,
+    /// Time in which at least one thread waited, ns.
+    pub wall_ns: Ns,
+    /// Mean share of their time that the blocked threads waited, from the first to the last wait.
+    pub share: f64,
+    /// Functions of the program in which a thread waited, innermost first; empty without a stack.
+    pub callsite: Vec<String>,
 }
 
 /// Comparison with another window, or another recording.
@@ -453,6 +481,8 @@ pub struct Finding {
     pub is_trigger: bool,
     /// Operations that it represents; null for a single one.
     pub group: Option<Group>,
+    /// The lock that the operations wait for, if it always blocks several threads; otherwise null.
+    pub contention: Option<Contention>,
     /// Null without a comparison.
     pub versus: Option<Versus>,
     /// Null if there are too few such operations.
@@ -507,11 +537,39 @@ pub struct MarkNote {
     pub summary: String,
 }
 
+/// Whether the recording could show what was slow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Judged {
+    /// There are findings, observations or patterns.
+    Findings,
+    /// Nothing was slow, and the recording would have shown it.
+    NothingSlow,
+    /// The recording cannot show it, for [`Report::reasons`].
+    CannotTell,
+}
+
+/// Why a recording cannot show what was slow.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Reason {
+    /// nothing_recorded, calls_not_recorded, no_operations, averages_only, events_lost,
+    /// no_requests.
+    pub id: &'static str,
+    /// The reason as a clause.
+    pub summary: String,
+    /// What to do about it, with a command.
+    pub next: String,
+}
+
 /// The result of one command.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
     /// [`SCHEMA`].
     pub schema: &'static str,
+    /// Whether something was found, nothing was slow, or neither can be said.
+    pub judged: Judged,
+    /// Why neither can be said; otherwise empty.
+    pub reasons: Vec<Reason>,
     /// Name of the recording in commands.
     pub recording: String,
     /// Start of the window that was explained.

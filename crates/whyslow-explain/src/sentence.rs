@@ -71,17 +71,20 @@ fn leads_on(mechanism: &str) -> bool {
     mechanism.starts_with("lock_") || matches!(mechanism, "local_ipc" | "pipe_wait" | "child_wait")
 }
 
+/// The usual duration: ` (normally 304 us, n = 31)`, with the result unless it is success.
+pub(crate) fn usually(baseline: &Baseline) -> String {
+    let result = match baseline.result.as_str() {
+        "" | "ok" | "2xx" => String::new(),
+        result => format!(" with {result}"),
+    };
+    let (median, count) = (length(baseline.median_ns), baseline.count);
+    format!(" (normally {median}{result}, n = {count})")
+}
+
 /// What took how long: the start of the verdict.
 pub(crate) fn head(target: &Target, baseline: Option<&Baseline>) -> String {
     let took = length(target.end_ns - target.begin_ns);
-    let usually = match baseline {
-        Some(baseline) => format!(
-            " (normally {}, n = {})",
-            length(baseline.median_ns),
-            baseline.count
-        ),
-        None => String::new(),
-    };
+    let usually = baseline.map_or_else(String::new, usually);
     let (what, victim) = (&target.what, thread(&target.actor));
     if target.kind == "thread" {
         return format!("{what} of {victim} ({took})");

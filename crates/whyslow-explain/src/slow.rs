@@ -1,10 +1,14 @@
 //! Operations that took much longer than similar ones.
+//!
+//! Operations with different results are not similar: a call that fails at once with ENOENT or
+//! EAGAIN does not show how long one takes that does its work.
 
 use std::ops::ControlFlow;
 
 use rustc_hash::FxHashMap;
 use whyslow_analysis::AnalysisError;
 use whyslow_analysis::read::{PerWord, Projection, in_order};
+use whyslow_model::errno;
 use whyslow_model::row::Row;
 use whyslow_model::sort::{IndexSort, float_key};
 use whyslow_model::tables::{ProcessRow, SyscallRow};
@@ -83,11 +87,45 @@ pub(crate) struct Slow {
     pub(crate) utid: i32,
 }
 
-/// Slow calls of one name by one program.
+/// What operations have in common that are compared with each other.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Like {
+    /// Name of the program.
+    pub(crate) comm: String,
+    /// Name of the call.
+    pub(crate) call: String,
+    /// How they failed: `ENOENT`; `None` if they succeeded.
+    pub(crate) failure: Option<String>,
+}
+
+impl Like {
+    /// The result as [`Baseline::result`] names it.
+    fn result(&self) -> &str {
+        self.failure.as_deref().unwrap_or("ok")
+    }
+
+    /// `openat by nginx`, with the error if they failed.
+    pub(crate) fn operation(&self) -> String {
+        let Self { comm, call, .. } = self;
+        match &self.failure {
+            Some(failure) => format!("{call} by {comm} failing with {failure}"),
+            None => format!("{call} by {comm}"),
+        }
+    }
+
+    /// The operations of a baseline, with their result.
+    fn of_baseline(&self) -> String {
+        match &self.failure {
+            Some(_) => self.operation(),
+            None => format!("successful {}", self.operation()),
+        }
+    }
+}
+
+/// Slow calls of one name by one program with one result.
 #[derive(Debug, Clone)]
 pub(crate) struct SlowGroup {
-    pub(crate) comm: String,
-    pub(crate) call: String,
+    pub(crate) like: Like,
     pub(crate) baseline: Option<Baseline>,
     /// The longest calls, the longest first.
     pub(crate) longest: Vec<Slow>,
@@ -195,10 +233,12 @@ pub(crate) struct Wanted {
     pub(crate) utids: Vec<i32>,
     /// Only calls in this window are read; all if none.
     pub(crate) near: Option<Window>,
+    /// Only calls with this error number, 0 for those that succeeded; all if none.
+    pub(crate) errno: Option<i32>,
 }
 
-/// Calls of each name by each program.
-pub(crate) struct Programs(FxHashMap<(String, String), Counts>);
+/// Calls of each name and result by each program.
+pub(crate) struct Programs(FxHashMap<Like, Counts>);
 
 /// Groups of slow calls, the one with the most time beyond the usual first. The usual durations may
 /// come from the other side of a comparison.
@@ -211,19 +251,24 @@ pub(crate) fn groups(
     let nothing = Counts::new();
     let mut groups: Vec<SlowGroup> = programs
         .into_iter()
-        .filter_map(|(key, counts)| {
-            let there = elsewhere.map(|programs| programs.0.get(&key).unwrap_or(&nothing));
-            group(key, counts, there, wanted)
+        .filter_map(|(like, counts)| {
+            let there = elsewhere.map(|programs| programs.0.get(&like).unwrap_or(&nothing));
+            group(like, counts, there, wanted)
         })
         .collect();
-    groups.index_sort_by(|a, b| {
-        let by_excess = b.excess.cmp(&a.excess);
-        by_excess.then_with(|| (&a.comm, &a.call).cmp(&(&b.comm, &b.call)))
-    });
+    sort(&mut groups);
     Ok(groups)
 }
 
-/// Durations of calls by program and name.
+/// Orders groups, the one with the most time beyond the usual first.
+pub(crate) fn sort(groups: &mut [SlowGroup]) {
+    groups.index_sort_by(|a, b| {
+        let by_excess = b.excess.cmp(&a.excess);
+        by_excess.then_with(|| a.like.cmp(&b.like))
+    });
+}
+
+/// Durations of calls by program, name and result.
 pub(crate) fn programs(tables: &dyn Tables, wanted: &Wanted) -> Result<Programs, AnalysisError> {
     let comms = process_names(tables)?;
     let mut projection = Projection::new(SyscallRow::TABLE);
@@ -231,13 +276,15 @@ pub(crate) fn programs(tables: &dyn Tables, wanted: &Wanted) -> Result<Programs,
         ["ts", "dur", "id", "utid", "upid"].map(|name| projection.need(name));
     let [name, op, class, path] =
         ["name", "op", "fd_class", "path"].map(|name| projection.need(name));
-    let mut found: FxHashMap<(i64, u32), Counts> = FxHashMap::default();
+    let errno = projection.need("errno");
+    let mut found: FxHashMap<(i64, u32, i32), Counts> = FxHashMap::default();
     let (mut names, mut known) = (Interner::default(), PerWord::new());
     in_order(tables, &projection.scan(wanted.near), |batch| {
         let (ts, dur, id) = (ts.ints(batch)?, dur.ints(batch)?, id.ints(batch)?);
         let (utid, upid) = (utid.ints(batch)?, upid.ints(batch)?);
         let (name, op) = (name.texts(batch)?, op.texts(batch)?);
         let (class, path) = (class.texts(batch)?, path.texts(batch)?);
+        let errno = errno.ints(batch)?;
         let calls = known.of(&name, UNKNOWN);
         for row in 0..batch.num_rows() as u32 {
             let (Some(dur), Some(word)) = (dur.get(row), name.key(row)) else {
@@ -257,13 +304,17 @@ pub(crate) fn programs(tables: &dyn Tables, wanted: &Wanted) -> Result<Programs,
             {
                 continue;
             }
+            let errno = errno.get(row).unwrap_or(0) as i32;
+            if wanted.errno.is_some_and(|wanted| wanted != errno) {
+                continue;
+            }
             let slow = Slow {
                 dur,
                 id: id.at(row),
                 ts: ts.at(row),
                 utid: utid.get(row).unwrap_or(-1) as i32,
             };
-            let key = (upid.get(row).unwrap_or(-1), *call);
+            let key = (upid.get(row).unwrap_or(-1), *call, errno);
             found.entry(key).or_insert_with(Counts::new).add(slow);
         }
         Ok(ControlFlow::Continue(()))
@@ -273,18 +324,21 @@ pub(crate) fn programs(tables: &dyn Tables, wanted: &Wanted) -> Result<Programs,
 
 /// Merges processes of one name into one program: a server has many processes, each with few calls.
 fn by_program(
-    found: FxHashMap<(i64, u32), Counts>,
+    found: FxHashMap<(i64, u32, i32), Counts>,
     comms: &FxHashMap<i64, String>,
     names: &Interner,
-) -> FxHashMap<(String, String), Counts> {
-    let mut programs: FxHashMap<(String, String), Counts> = FxHashMap::default();
+) -> FxHashMap<Like, Counts> {
+    let mut programs: FxHashMap<Like, Counts> = FxHashMap::default();
     // The sample depends on the order.
     let mut found: Vec<_> = found.into_iter().collect();
     found.index_sort_by_key(|(key, _)| *key);
-    for ((upid, call), counts) in found {
-        let comm = comms.get(&upid).cloned().unwrap_or_default();
-        let call = names.text_of(call).to_owned();
-        let into = programs.entry((comm, call)).or_insert_with(Counts::new);
+    for ((upid, call, failure), counts) in found {
+        let like = Like {
+            comm: comms.get(&upid).cloned().unwrap_or_default(),
+            call: names.text_of(call).to_owned(),
+            failure: (failure != 0).then(|| errno::name(failure.into())),
+        };
+        let into = programs.entry(like).or_insert_with(Counts::new);
         into.count += counts.count;
         for (sum, more) in into.buckets.iter_mut().zip(&counts.buckets) {
             *sum += more;
@@ -327,9 +381,19 @@ fn is_waiting<'p>(class: Option<&str>, path: impl Fn() -> Option<&'p str>) -> bo
     })
 }
 
-/// The slow calls of a program and a name; none if none were slow.
+/// The usual duration of operations; none if there are too few.
+pub(crate) fn baseline(like: &Like, counts: &Counts) -> Option<Baseline> {
+    (counts.count >= BASELINE_MIN).then(|| Baseline {
+        median_ns: counts.median() as Ns,
+        count: counts.count,
+        of: like.of_baseline(),
+        result: like.result().to_owned(),
+    })
+}
+
+/// The slow calls of one kind; none if none were slow.
 pub(crate) fn group(
-    (comm, call): (String, String),
+    like: Like,
     mut counts: Counts,
     there: Option<&Counts>,
     wanted: &Wanted,
@@ -339,7 +403,14 @@ pub(crate) fn group(
     let usual_of = there.filter(|there| there.count >= BASELINE_MIN);
     let basis = usual_of.unwrap_or(&counts);
     let has_baseline = basis.count >= BASELINE_MIN;
-    let (median, count) = (basis.median(), basis.count);
+    let median = basis.median();
+    let baseline = match usual_of {
+        Some(there) => baseline(&like, there).map(|baseline| Baseline {
+            of: format!("{} in the comparison", baseline.of),
+            ..baseline
+        }),
+        None => baseline(&like, basis),
+    };
     let threshold = match wanted.min {
         Some(min) => min as f64,
         None if has_baseline => basis.threshold().max(SLOW_MIN_NS as f64),
@@ -370,16 +441,8 @@ pub(crate) fn group(
         0
     };
     Some(SlowGroup {
-        baseline: has_baseline.then(|| Baseline {
-            median_ns: median as Ns,
-            count,
-            of: match usual_of {
-                Some(_) => format!("{call} by {comm} in the comparison"),
-                None => format!("{call} by {comm}"),
-            },
-        }),
-        comm,
-        call,
+        baseline,
+        like,
         count: longest.len() as u64,
         total,
         excess: total - expected,

@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 use whyslow_base::args::{Format, OutputArgs, TalkArgs, UnitChoice};
 use whyslow_base::failure::Failure;
 use whyslow_base::time::Calendar;
-use whyslow_explain::{Confidence, Excess, Finding, Group, Hop, Observation, Report, Versus};
+use whyslow_explain::{
+    Confidence, Excess, Finding, Group, Hop, Judged, Observation, Report, Versus,
+};
 use whyslow_model::Ns;
 use whyslow_model::text::shown;
 
@@ -95,9 +97,8 @@ fn encode(
             Ok(text)
         }
         _ => Err(Failure::usage(
-            "cannot write an explanation in this format: supported are text, json and md",
-        )
-        .hint("use --format json, or --format md for a ticket")),
+            "cannot write observations in this format: supported are text, json and md",
+        )),
     }
 }
 
@@ -114,6 +115,16 @@ fn head(report: &Report, subject: &Subject, style: &TextStyle) -> String {
         length(report.end_ns - report.begin_ns),
         host
     )
+}
+
+/// The first line, if the recording cannot show what was slow.
+fn cannot_tell(report: &Report) -> Option<String> {
+    let reasons = report.reasons.iter();
+    let reasons: Vec<String> = reasons
+        .map(|reason| format!("{} ({})", reason.summary, reason.next))
+        .collect();
+    let is_it = report.judged == Judged::CannotTell;
+    is_it.then(|| format!("cannot tell: {}", reasons.join("; ")))
 }
 
 fn timestamp(style: &TextStyle, ts: Ns) -> String {
@@ -145,6 +156,13 @@ fn text(report: &Report, subject: &Subject, style: &TextStyle) -> String {
         out.push_str(line);
         out.push('\n');
     };
+    if let Some(line) = cannot_tell(report) {
+        let mut page = Page {
+            style,
+            out: &mut out,
+        };
+        page.wrapped("", &line);
+    }
     push_line(
         &mut out,
         &style.paint(
@@ -562,7 +580,9 @@ fn markdown_finding(out: &mut String, number: usize, finding: &Finding, style: &
 
 fn markdown(report: &Report, subject: &Subject, style: &TextStyle) -> String {
     let plain = |text: &str| plain(text, style);
-    let mut out = format!("# {}\n", plain(&head(report, subject, style)));
+    let first = cannot_tell(report);
+    let first = first.map_or_else(String::new, |line| format!("{}\n\n", plain(&line)));
+    let mut out = format!("{first}# {}\n", plain(&head(report, subject, style)));
     for line in triggered::lines(report, &|ts| timestamp(style, ts)) {
         let _ = writeln!(out, "\n{}", plain(&line));
     }

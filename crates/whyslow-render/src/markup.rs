@@ -163,9 +163,7 @@ impl Grid {
             let is_wide = style.details || !matches!(table.form, Form::Table | Form::Tree);
             !is_wide
         });
-        let dropped = max.map_or_else(Vec::new, |max| {
-            table::limit(&mut columns, max - usize::from(has_marks), style)
-        });
+        let dropped = max.map_or_else(Vec::new, |max| table::limit(&mut columns, max, style));
         let mut headers: Vec<String> = columns.iter().map(|column| column.header.clone()).collect();
         let mut right: Vec<bool> = columns.iter().map(|column| column.right).collect();
         let mut rows: Vec<Vec<String>> = (0..table.rows.len())
@@ -178,10 +176,18 @@ impl Grid {
             .collect();
         if has_marks {
             let marks = Marks::of(table);
-            headers.push(String::new());
-            right.push(false);
+            if columns_max.is_none() {
+                headers.push(String::new());
+                right.push(false);
+            }
             for (index, row) in rows.iter_mut().enumerate() {
-                row.push(marks.text(index).into());
+                let mark = marks.text(index);
+                match row.first_mut() {
+                    // A column of marks would cost one of the few columns.
+                    Some(_) if columns_max.is_some() && mark.is_empty() => {}
+                    Some(first) if columns_max.is_some() => *first = format!("{mark} {first}"),
+                    _ => row.push(mark.into()),
+                }
             }
         }
         let mut lines = String::new();

@@ -9,6 +9,11 @@ const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
 pub fn report() -> Value {
     let mut schema = object(vec![
         ("schema", json!({"const": SCHEMA})),
+        (
+            "judged",
+            one_of(&["findings", "nothing_slow", "cannot_tell"]),
+        ),
+        ("reasons", list(reason())),
         ("recording", text()),
         ("begin_ns", ns()),
         ("end_ns", ns()),
@@ -23,6 +28,23 @@ pub fn report() -> Value {
     schema["$schema"] = json!(DRAFT);
     schema["title"] = json!("whyslow explanation");
     schema
+}
+
+/// Why a recording cannot show what was slow.
+fn reason() -> Value {
+    let ids = [
+        "nothing_recorded",
+        "calls_not_recorded",
+        "no_operations",
+        "averages_only",
+        "events_lost",
+        "no_requests",
+    ];
+    object(vec![
+        ("id", one_of(&ids)),
+        ("summary", text()),
+        ("next", text()),
+    ])
 }
 
 fn object(fields: Vec<(&str, Value)>) -> Value {
@@ -223,6 +245,22 @@ const KINDS: [&str; 12] = [
     "gap",
 ];
 
+/// A lock that blocks threads for much of their time.
+fn contention() -> Value {
+    object(vec![
+        ("kind", text()),
+        ("lock", text()),
+        ("holder", actor()),
+        ("holder_share", number()),
+        ("threads", whole()),
+        ("waits", whole()),
+        ("waited_ns", ns()),
+        ("wall_ns", ns()),
+        ("share", number()),
+        ("callsite", list(text())),
+    ])
+}
+
 fn finding() -> Value {
     let target = object(vec![
         ("kind", one_of(&KINDS)),
@@ -237,6 +275,7 @@ fn finding() -> Value {
         ("median_ns", ns()),
         ("count", whole()),
         ("of", text()),
+        ("result", text()),
     ]);
     let alternative = object(vec![("part", whole()), ("summary", text())]);
     let also = object(vec![
@@ -261,6 +300,7 @@ fn finding() -> Value {
         ("target", target),
         ("is_trigger", json!({"type": "boolean"})),
         ("group", or_null(group())),
+        ("contention", or_null(contention())),
         ("versus", or_null(versus())),
         ("baseline", or_null(baseline)),
         ("verdict", text()),

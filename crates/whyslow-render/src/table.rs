@@ -181,7 +181,7 @@ fn fit(columns: &mut Vec<PrintedColumn>, width: usize, style: &TextStyle) -> Vec
 }
 
 /// Drops the least important columns until at most `max` are left; returns the headers of the
-/// dropped ones.
+/// dropped ones. Of equally important ones, names stay: they identify the rows.
 pub(super) fn limit(
     columns: &mut Vec<PrintedColumn>,
     max: usize,
@@ -194,7 +194,7 @@ pub(super) fn limit(
             .enumerate()
             .filter(|(_, column)| !style.keep.contains(&column.name))
             // The user needs ids for the next command.
-            .max_by_key(|(i, column)| (column.name != "id", column.priority, *i));
+            .max_by_key(|(i, column)| (column.name != "id", column.priority, column.right, *i));
         let Some((at, _)) = droppable else {
             break;
         };

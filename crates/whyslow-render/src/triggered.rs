@@ -36,6 +36,8 @@ mod tests {
             recording: "web.wsl".into(),
             begin_ns: 0,
             end_ns: 9,
+            judged: whyslow_explain::Judged::Findings,
+            reasons: Vec::new(),
             trigger: Some(Trigger {
                 condition: condition.map(str::to_owned),
                 kind: None,

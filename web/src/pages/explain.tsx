@@ -93,7 +93,11 @@ export function ExplanationView({ explanation: shown, isStale, none }: ViewProps
     const isQuiet = findings.length + observations.length + patterns.length === 0;
     return (
         <div class={isStale ? "explanation stale" : "explanation"}>
-            {isQuiet && (none === undefined ? <NothingFound /> : <p class="quiet none">{none}</p>)}
+            {shown.judged === "cannot_tell" ? (
+                <CannotTell reasons={shown.reasons ?? []} />
+            ) : (
+                isQuiet && (none === undefined ? <NothingFound /> : <p class="quiet none">{none}</p>)
+            )}
             {findings.map((finding, at) => (
                 <FindingCard key={`${finding.target.id}-${at}`} finding={finding} number={at + 1} isOpen={at === 0} />
             ))}
@@ -148,6 +152,17 @@ function Resources({ of }: { readonly of: readonly Resource[] }) {
                 </li>
             )}
         </ul>
+    );
+}
+
+function CannotTell({ reasons }: { readonly reasons: NonNullable<Explanation["reasons"]> }) {
+    return (
+        <article class="card">
+            <p class="verdict">Cannot tell what was slow.</p>
+            {reasons.map((reason) => (
+                <p key={reason.id}>{visible(`${reason.summary} (${reason.next})`)}</p>
+            ))}
+        </article>
     );
 }
 

@@ -21,7 +21,11 @@ Examples:
   whyslow explain web.wsl --vs yesterday.wsl   what is slower than yesterday
   whyslow explain web.wsl --across db.wsl      continue on the host that requests waited for
   whyslow explain web.wsl -d sdy               whether disk sdy is slow or busy
-  whyslow explain web.wsl --format md          Markdown for a ticket";
+  whyslow explain web.wsl --format md          Markdown for a ticket
+
+Exit status: 0 if something was found, or nothing was slow; 3 if the recording cannot show what was
+slow, because system calls were not recorded, none happened, or too many events were lost. The first
+line of the answer has the reason, in JSON `judged` and `reasons`.";
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {

@@ -86,7 +86,7 @@ mod tests {
             "the following required arguments were not provided",
             "see all options: whyslow import --help",
         );
-        let (_, hint) = refused("whyslow explian");
+        let (_, hint) = refused("whyslow explains");
         assert_eq!(hint, "a similar subcommand exists: 'explain'");
         let (message, _) = refused("whyslow io top --format yaml");
         assert!(message.contains("possible values: "), "{message}");

@@ -5,7 +5,8 @@ use whyslow_base::args::TalkArgs;
 use whyslow_base::failure::Failure;
 use whyslow_base::time::{Calendar, WindowText, Zone};
 use whyslow_explain::{
-    DESCRIBED_MECHANISMS, Other, OtherHost, Query, Report, WallClock, explain_across, mechanism,
+    DESCRIBED_MECHANISMS, Judged, Other, OtherHost, Query, Report, WallClock, explain_across,
+    mechanism,
 };
 use whyslow_model::mechanism::MECHANISMS;
 use whyslow_model::row::Row;
@@ -28,7 +29,14 @@ pub(super) fn run(args: &ExplainArgs, talk: &TalkArgs) -> Result<(), Failure> {
         .transpose()?;
     let hosts = Hosts::opened_by(args, |name| Ok(Arc::new(Opened::beside(name, talk)?)))?;
     let (report, calendar) = report(args, &opened, tables, other, &hosts.all())?;
-    whyslow_render::findings::write(&report, &opened.subject(), &calendar, &args.output, talk)
+    whyslow_render::findings::write(&report, &opened.subject(), &calendar, &args.output, talk)?;
+    match report.judged {
+        Judged::Findings | Judged::NothingSlow => Ok(()),
+        // The answer has the reasons; scripts see that it is not an all-clear.
+        Judged::CannotTell => Err(Failure::incomplete(
+            "the recording cannot show what was slow",
+        )),
+    }
 }
 
 /// The explanation of `opened`; `tables` are its tables, possibly with limits.
@@ -240,7 +248,7 @@ fn describe_mechanism(id: &str) -> Result<(), Failure> {
     let _ = writeln!(text, "{}\n", mechanism.what);
     let _ = writeln!(text, "How it is recognised: {}", mechanism.recognised);
     for advice in mechanism.advice {
-        let _ = writeln!(text, "Try: {advice}");
+        let _ = writeln!(text, "Try: {}", advice.general());
     }
     let _ = writeln!(text, "See: {}", mechanism.reference);
     whyslow_render::to_stdout(&text)

@@ -75,5 +75,6 @@ fn extend(
         let damage = damage.map(|damage| format!("{}: {damage}", other.recording));
         report.caveats.extend(damage);
     }
-    Ok(())
+    // Followed findings have other culprits.
+    crate::advice::fit(tables, report)
 }

@@ -11,6 +11,8 @@ use whyslow_model::tables::{NetPacketRow, RequestRow, SyscallRow};
 use whyslow_model::{Ns, Symbols, Window};
 use whyslow_store::{Tables, each_row};
 
+use crate::addresses::plain;
+
 /// Maximum number of requests that are read, from the start of the recording.
 const REQUESTS_MAX: usize = 1 << 20;
 /// Maximum number of packets that are read for a window.
@@ -103,7 +105,7 @@ impl Rows {
             if let Some(peer) = row.peer.filter(|_| of_client) {
                 found.peers.insert(row.id, symbols.get(peer).to_owned());
             }
-            let mut number = |sym| interner.number(symbols.get(sym));
+            let mut number = |sym| interner.number(&plain(symbols.get(sym)));
             let ends = row.local.zip(row.peer);
             let ends = ends.map(|(local, peer)| (number(local), number(peer)));
             list.push(seen(&row, of_client, ends, symbols.get(row.source)));
@@ -129,7 +131,23 @@ impl Rows {
                     .push(place);
             }
         }
+        found.mark_served_here();
         Ok(found)
+    }
+
+    /// Marks requests of clients that a server in this recording had at the same time on the same
+    /// connection.
+    fn mark_served_here(&mut self) {
+        let (served, served_on) = (&self.served, &self.served_on);
+        for one in &mut self.issued {
+            let on = one.ends.and_then(|ends| served_on.get(&ends));
+            let end = one.end.unwrap_or(Ns::MAX);
+            let is_same = |place: &usize| {
+                let other = &served[*place];
+                other.begin <= end && one.begin <= other.end.unwrap_or(Ns::MAX)
+            };
+            one.is_served_here |= on.is_some_and(|on| on.iter().any(is_same));
+        }
     }
 
     /// Index of a client's request, by its id.
@@ -260,7 +278,7 @@ impl Packets {
             else {
                 return Ok(());
             };
-            let mut number = |sym| interner.number(symbols.get(sym));
+            let mut number = |sym| interner.number(&plain(symbols.get(sym)));
             let key = PacketKey {
                 source: number(source),
                 destination: number(destination),

@@ -347,7 +347,7 @@ fn name(finding: &mut Finding, rows: &[Row], (length, own_ns): (Ns, Ns)) {
         confidence
     };
     (finding.culprit, finding.score, finding.saved_at_most_ns) = (Some(place), score, ns);
-    finding.suggestions = crate::advice(&row.part.mechanism, &row.part.root);
+    finding.suggestions = crate::advice::on(&row.part.mechanism, &row.part.root);
     finding.chain.clone_from(&replacement.chain);
     finding.missing.clone_from(&replacement.missing);
 }

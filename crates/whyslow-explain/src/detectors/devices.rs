@@ -137,7 +137,7 @@ fn observation(
         evidence: Vec::new(),
         shown_by: Some(format!("whyslow block outliers {recording}")),
         suggestions: if stands_out {
-            crate::advice(kind, kind)
+            crate::advice::on(kind, kind)
         } else {
             Vec::new()
         },

@@ -113,6 +113,7 @@ mod tests {
             object: super::super::UNIDENTIFIED,
             worker: super::super::UNIDENTIFIED,
             failed: false,
+            result: 0,
             wait_ns_max: None,
         }
     }

@@ -311,6 +311,7 @@ mod tests {
             object: UNIDENTIFIED,
             worker,
             failed: false,
+            result: 0,
             wait_ns_max: None,
         }
     }

@@ -64,6 +64,9 @@ pub struct Item {
     pub worker: u32,
     /// An early failure is neither usual nor slow; a late one is slow.
     pub failed: bool,
+    /// Class of the result, such as that of a status code: only items of one key with the same
+    /// result show what is usual for each other.
+    pub result: u32,
     /// The longest single wait in it, if waits were recorded: known constants are searched for in
     /// these rather than in the time beyond the usual.
     pub wait_ns_max: Option<Ns>,

@@ -40,6 +40,8 @@ pub struct Usual {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Normal {
     by_key: BTreeMap<u32, Usual>,
+    /// By key and result, for keys whose items have different results.
+    by_result: BTreeMap<(u32, u32), Usual>,
     rest: Option<Usual>,
     objective: f64,
     /// Whether each item is slow.
@@ -66,6 +68,7 @@ impl Normal {
         }
         let mut normal = Self {
             by_key: BTreeMap::new(),
+            by_result: by_result(items, baseline, objective),
             objective,
             rest: Usual::of(rest, objective).map(|usual| Usual {
                 is_pooled: true,
@@ -79,7 +82,7 @@ impl Normal {
             }
         }
         let is_slow = |item: &Item| {
-            let usual = normal.usual(item.key);
+            let usual = normal.usual_of(item);
             usual.is_some_and(|usual| item.dur as f64 > usual.limit)
         };
         let slow = items.iter().map(is_slow).collect();
@@ -92,21 +95,29 @@ impl Normal {
         self.by_key.get(&key).copied().or(self.rest)
     }
 
+    /// The usual durations of items with the key and the result of this one; of its key, if there
+    /// are too few with that result, or if it failed.
+    fn usual_of(&self, item: &Item) -> Option<Usual> {
+        let same = self.by_result.get(&(item.key, item.result));
+        let same = same.filter(|_| !item.failed).copied();
+        same.or_else(|| self.usual(item.key))
+    }
+
     /// Whether an item counts as slow if it belongs to a slow mode.
     pub fn may_be_slow(&self, item: &Item) -> bool {
         let dur = item.dur as f64;
         let is_long = |usual: Usual| dur > TIMES_MIN * usual.median && dur > self.objective;
-        self.usual(item.key).is_some_and(is_long)
+        self.usual_of(item).is_some_and(is_long)
     }
 
-    /// Duration of an item minus the median of its key, ns.
+    /// Duration of an item minus the median of its key and result, ns.
     pub fn excess(&self, item: &Item) -> f64 {
-        item.dur as f64 - self.usual(item.key).map_or(0.0, |usual| usual.median)
+        item.dur as f64 - self.usual_of(item).map_or(0.0, |usual| usual.median)
     }
 
-    /// Logarithm of the duration of an item divided by the median of its key.
+    /// Logarithm of the duration of an item divided by the median of its key and result.
     pub fn log_ratio(&self, item: &Item) -> f64 {
-        let usual = self.usual(item.key).map_or(1.0, |usual| usual.median);
+        let usual = self.usual_of(item).map_or(1.0, |usual| usual.median);
         (at_least_one(item.dur) / usual.max(1.0)).ln()
     }
 }
@@ -131,14 +142,36 @@ impl Usual {
 }
 
 fn times_by_key(items: &[Item]) -> BTreeMap<u32, Vec<f64>> {
-    let mut times: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    times_by(items, |item| item.key)
+}
+
+/// Durations of items that did not fail.
+fn times_by<K: Ord>(items: &[Item], key: impl Fn(&Item) -> K) -> BTreeMap<K, Vec<f64>> {
+    let mut times: BTreeMap<K, Vec<f64>> = BTreeMap::new();
     for item in items.iter().filter(|item| !item.failed) {
-        times
-            .entry(item.key)
-            .or_default()
-            .push(at_least_one(item.dur));
+        let of_key = times.entry(key(item)).or_default();
+        of_key.push(at_least_one(item.dur));
     }
     times
+}
+
+/// The usual durations by key and result, of keys with several results.
+fn by_result(items: &[Item], baseline: &[Item], objective: f64) -> BTreeMap<(u32, u32), Usual> {
+    let both = |item: &Item| (item.key, item.result);
+    let mut times = times_by(baseline, both);
+    times.retain(|_, times| times.len() >= ITEMS_MIN);
+    for (key, own) in times_by(items, both) {
+        times.entry(key).or_insert(own);
+    }
+    let mut results: BTreeMap<u32, usize> = BTreeMap::new();
+    for (key, _) in times.keys() {
+        *results.entry(*key).or_default() += 1;
+    }
+    let times = times.into_iter();
+    let times = times.filter(|((key, _), times)| times.len() >= ITEMS_MIN && results[key] > 1);
+    times
+        .filter_map(|(both, times)| Some((both, Usual::of(times, objective)?)))
+        .collect()
 }
 
 /// A duration of 0 ns is below the clock's resolution.
@@ -158,6 +191,7 @@ mod tests {
             object: super::super::UNIDENTIFIED,
             worker: super::super::UNIDENTIFIED,
             failed: false,
+            result: 0,
             wait_ns_max: None,
         }
     }
@@ -212,5 +246,23 @@ mod tests {
         let normal = Normal::of(&items, &[], None);
         assert_eq!(normal.usual(1).unwrap().median, 100.0);
         assert!(normal.slow[60] && !normal.slow[0]);
+    }
+    #[test]
+    fn items_with_another_result_do_not_show_what_is_usual() {
+        let with = |result, dur| Item {
+            result,
+            ..item(1, dur)
+        };
+        // 304 replies of 1 ms and 200 replies of 100 ms: none is slow, except for one of each.
+        let (short, long) = (1_000_000, 100_000_000);
+        let mut items = [vec![with(3, short); 400], vec![with(2, long); 40]].concat();
+        items.extend([with(3, long), with(2, 9 * long)]);
+        let normal = Normal::of(&items, &[], None);
+        let slow: Vec<usize> = (0..items.len()).filter(|at| normal.slow[*at]).collect();
+        assert_eq!(slow, [440, 441]);
+        assert_eq!(normal.excess(&items[400]), 0.0);
+        // With fewer than 20 of a result, there is only the key to compare with.
+        let normal = Normal::of(&items[..410], &[], None);
+        assert!(normal.slow[409]);
     }
 }

@@ -16,6 +16,7 @@ fn item(ts: f64, dur: f64, key: u32) -> Item {
         object: UNIDENTIFIED,
         worker: UNIDENTIFIED,
         failed: false,
+        result: 0,
         wait_ns_max: None,
     }
 }

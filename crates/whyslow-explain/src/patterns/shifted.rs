@@ -73,12 +73,12 @@ pub fn shifted(items: &[Item], baseline: &[Item]) -> Option<Shifted> {
     })
 }
 
-/// Sorted durations by key.
-fn times_by_key(items: &[Item]) -> BTreeMap<u32, Vec<f64>> {
-    let mut times: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+/// Sorted durations by key and result.
+fn times_by_key(items: &[Item]) -> BTreeMap<(u32, u32), Vec<f64>> {
+    let mut times: BTreeMap<(u32, u32), Vec<f64>> = BTreeMap::new();
     for item in items.iter().filter(|item| !item.failed) {
         let time = item.dur.max(1) as f64;
-        times.entry(item.key).or_default().push(time);
+        times.entry((item.key, item.result)).or_default().push(time);
     }
     for times in times.values_mut() {
         times.sort_unstable_by(f64::total_cmp);

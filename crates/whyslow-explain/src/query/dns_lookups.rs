@@ -9,7 +9,6 @@ use rustc_hash::FxHashMap;
 use whyslow_analysis::AnalysisError;
 use whyslow_analysis::read::{Projection, in_order};
 use whyslow_model::row::Row;
-use whyslow_model::sort::IndexSort;
 use whyslow_model::tables::DnsLookupRow;
 use whyslow_model::{Ns, Window};
 
@@ -17,7 +16,7 @@ use super::Explainer;
 use crate::detectors::counters::has;
 use crate::finding::{Subject, finding};
 use crate::report::{Baseline, Finding, Group};
-use crate::slow::{Counts, Slow, SlowGroup, Wanted, group, process_names};
+use crate::slow::{Counts, Like, Slow, SlowGroup, Wanted, group, process_names, sort};
 
 /// Shorter lookups are usual for a resolver that has to query other servers.
 const LOOKUP_MIN_NS: Ns = 100_000_000;
@@ -26,8 +25,8 @@ const NAMES: usize = 4;
 /// Distinct pairs of program and name.
 const GROUPS_MAX: usize = 65_536;
 
-/// Lookups of a name by a program.
-type Names = FxHashMap<(String, String), Counts>;
+/// Lookups of a name by a program, by result.
+type Names = FxHashMap<Like, Counts>;
 
 impl Explainer<'_> {
     /// A finding for each program and name with slow lookups.
@@ -58,21 +57,21 @@ impl Explainer<'_> {
     ) -> Result<Option<Finding>, AnalysisError> {
         let mut found = None;
         let comms = process_names(self.tables)?;
-        self.each_lookup(Some(window), |lookup, upid, host| {
+        self.each_lookup(Some(window), |lookup, upid, (host, result)| {
             if lookup.id == id {
-                found = Some((lookup, (named(&comms, upid), host.to_owned())));
+                found = Some((lookup, like(&comms, upid, host, result)));
             }
         })?;
-        let Some((lookup, key)) = found else {
+        let Some((lookup, like)) = found else {
             return Ok(None);
         };
         let wanted = Wanted {
             min: Some(0),
             ..Wanted::default()
         };
-        let counts = self.names(&comms)?.remove(&key);
-        let (comm, what) = (key.0, called(&key.1));
-        let of_name = counts.and_then(|counts| group((comm, what.clone()), counts, None, &wanted));
+        let counts = self.names(&comms)?.remove(&like);
+        let what = like.call.clone();
+        let of_name = counts.and_then(|counts| group(like, counts, None, &wanted));
         let usual = of_name.and_then(|group| group.baseline);
         self.of_lookup(lookup, what, usual).map(Some)
     }
@@ -82,40 +81,38 @@ impl Explainer<'_> {
         let mut groups: Vec<SlowGroup> = self
             .names(&comms)?
             .into_iter()
-            .filter_map(|((comm, host), counts)| group((comm, called(&host)), counts, None, wanted))
+            .filter_map(|(like, counts)| group(like, counts, None, wanted))
             .collect();
-        groups.index_sort_by(|one, other| {
-            let by_excess = other.excess.cmp(&one.excess);
-            by_excess.then_with(|| (&one.comm, &one.call).cmp(&(&other.comm, &other.call)))
-        });
+        sort(&mut groups);
         Ok(groups)
     }
 
-    /// All lookups, by program and name.
+    /// All lookups, by program, name and result.
     fn names(&self, comms: &FxHashMap<i64, String>) -> Result<Names, AnalysisError> {
         let mut names = Names::default();
-        self.each_lookup(None, |lookup, upid, host| {
-            let key = (named(comms, upid), host.to_owned());
-            if names.len() < GROUPS_MAX || names.contains_key(&key) {
-                names.entry(key).or_insert_with(Counts::new).add(lookup);
+        self.each_lookup(None, |lookup, upid, (host, result)| {
+            let like = like(comms, upid, host, result);
+            if names.len() < GROUPS_MAX || names.contains_key(&like) {
+                names.entry(like).or_insert_with(Counts::new).add(lookup);
             }
         })?;
         Ok(names)
     }
 
-    /// Completed lookups of known names by known threads.
+    /// Completed lookups of known names by known threads: process, name and result of each.
     pub(super) fn each_lookup(
         &self,
         window: Option<Window>,
-        mut each: impl FnMut(Slow, i64, &str),
+        mut each: impl FnMut(Slow, i64, (&str, Option<&str>)),
     ) -> Result<(), AnalysisError> {
         let mut projection = Projection::new(DnsLookupRow::TABLE);
         let [ts, dur, id] = ["ts", "dur", "id"].map(|name| projection.need(name));
-        let [utid, upid, host] = ["utid", "upid", "host"].map(|name| projection.need(name));
+        let [utid, upid] = ["utid", "upid"].map(|name| projection.need(name));
+        let [host, result] = ["host", "result"].map(|name| projection.need(name));
         in_order(self.tables, &projection.scan(window), |batch| {
             let (ts, dur, id) = (ts.ints(batch)?, dur.ints(batch)?, id.ints(batch)?);
             let (utid, upid) = (utid.ints(batch)?, upid.ints(batch)?);
-            let host = host.texts(batch)?;
+            let (host, result) = (host.texts(batch)?, result.texts(batch)?);
             for row in 0..batch.num_rows() as u32 {
                 if let (Some(dur), Some(utid), Some(host)) =
                     (dur.get(row), utid.get(row), host.get(row))
@@ -126,7 +123,7 @@ impl Explainer<'_> {
                         ts: ts.at(row),
                         utid: utid as i32,
                     };
-                    each(lookup, upid.get(row).unwrap_or(-1), host);
+                    each(lookup, upid.get(row).unwrap_or(-1), (host, result.get(row)));
                 }
             }
             Ok(ControlFlow::Continue(()))
@@ -135,9 +132,10 @@ impl Explainer<'_> {
 
     fn of_name(&self, group: &SlowGroup) -> Result<Finding, AnalysisError> {
         let longest = group.longest[0];
-        let mut finding = self.of_lookup(longest, group.call.clone(), group.baseline.clone())?;
+        let mut finding =
+            self.of_lookup(longest, group.like.call.clone(), group.baseline.clone())?;
         finding.group = Some(Group {
-            operation: format!("{} by {}", group.call, group.comm),
+            operation: group.like.operation(),
             count: group.count,
             dur_ns_total: group.total,
             dur_ns_max: longest.dur,
@@ -172,10 +170,11 @@ impl Explainer<'_> {
     }
 }
 
-fn named(comms: &FxHashMap<i64, String>, upid: i64) -> String {
-    comms.get(&upid).cloned().unwrap_or_default()
-}
-
-fn called(host: &str) -> String {
-    format!("DNS lookup of {host}")
+/// What a lookup is compared with.
+fn like(comms: &FxHashMap<i64, String>, upid: i64, host: &str, result: Option<&str>) -> Like {
+    Like {
+        comm: comms.get(&upid).cloned().unwrap_or_default(),
+        call: format!("DNS lookup of {host}"),
+        failure: result.filter(|result| *result != "ok").map(str::to_owned),
+    }
 }

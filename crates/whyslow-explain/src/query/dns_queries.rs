@@ -10,14 +10,15 @@ use whyslow_analysis::AnalysisError;
 use whyslow_analysis::read::{Projection, in_order};
 use whyslow_model::Ns;
 use whyslow_model::row::Row;
-use whyslow_model::sort::IndexSort;
 use whyslow_model::tables::DnsQueryRow;
 
 use super::Explainer;
 use crate::detectors::counters::has;
-use crate::report::{Actor, ActorKind, Confidence, Finding, Grade, Group, Part, Target, Thing};
+use crate::report::{
+    Actor, ActorKind, Baseline, Confidence, Finding, Grade, Group, Part, Target, Thing,
+};
 use crate::sentence;
-use crate::slow::{Counts, Slow, SlowGroup, Wanted, group, process_names};
+use crate::slow::{Counts, Like, Slow, SlowGroup, Wanted, baseline, group, process_names, sort};
 
 /// Shorter queries are usual for a server that has to query other servers.
 const QUERY_MIN_NS: Ns = 100_000_000;
@@ -50,15 +51,28 @@ impl Explainer<'_> {
             ..Wanted::default()
         };
         let mut about = FxHashMap::default();
-        let mut groups: Vec<SlowGroup> = self
-            .by_server(&mut about)?
-            .into_iter()
-            .filter_map(|((comm, server), counts)| group((comm, server), counts, None, &wanted))
+        let by_server = self.by_server(&mut about)?;
+        let answered: Vec<(Like, Option<Baseline>)> = by_server
+            .iter()
+            .filter(|(like, _)| like.failure.is_none())
+            .map(|(like, counts)| (like.clone(), baseline(like, counts)))
             .collect();
-        groups.index_sort_by(|one, other| {
-            let by_excess = other.excess.cmp(&one.excess);
-            by_excess.then_with(|| (&one.comm, &one.call).cmp(&(&other.comm, &other.call)))
-        });
+        // Without a reply there is no duration to compare with: replies show how long one takes.
+        let compared = |mut group: SlowGroup| {
+            let like = Like {
+                failure: None,
+                ..group.like.clone()
+            };
+            let usual = answered.iter().find(|(of, _)| *of == like);
+            group.baseline = usual.and_then(|(_, usual)| usual.clone());
+            group
+        };
+        let mut groups: Vec<SlowGroup> = by_server
+            .into_iter()
+            .filter_map(|(like, counts)| group(like, counts, None, &wanted))
+            .map(compared)
+            .collect();
+        sort(&mut groups);
         let slowest = groups.iter().take(GROUPS);
         Ok(slowest
             .filter_map(|group| self.of_server(group, &about))
@@ -68,10 +82,10 @@ impl Explainer<'_> {
     fn by_server(
         &self,
         about: &mut FxHashMap<i64, Query>,
-    ) -> Result<FxHashMap<(String, String), Counts>, AnalysisError> {
+    ) -> Result<FxHashMap<Like, Counts>, AnalysisError> {
         let comms = process_names(self.tables)?;
         let lookups = self.lookups_by_thread()?;
-        let mut groups: FxHashMap<(String, String), Counts> = FxHashMap::default();
+        let mut groups: FxHashMap<Like, Counts> = FxHashMap::default();
         let mut projection = Projection::new(DnsQueryRow::TABLE);
         let [ts, dur, id, lookup] = ["ts", "dur", "id", "lookup"].map(|name| projection.need(name));
         let [utid, upid, pid, tid] =
@@ -95,7 +109,12 @@ impl Explainer<'_> {
                     continue;
                 };
                 let comm = upid.get(row).and_then(|upid| comms.get(&upid));
-                let key = (comm.cloned().unwrap_or_default(), server.to_owned());
+                let is_answered = outcome.get(row) == Some("answered");
+                let key = Like {
+                    comm: comm.cloned().unwrap_or_default(),
+                    call: server.to_owned(),
+                    failure: (!is_answered).then(|| "no reply".to_owned()),
+                };
                 if groups.len() >= GROUPS_MAX && !groups.contains_key(&key) {
                     continue;
                 }
@@ -109,7 +128,7 @@ impl Explainer<'_> {
                 if dur >= QUERY_MIN_NS {
                     let one = Query {
                         ts_end: slow.ts + dur,
-                        is_answered: outcome.get(row) == Some("answered"),
+                        is_answered,
                         pid: pid.get(row).map(|pid| pid as i32),
                         tid: tid.get(row).map(|tid| tid as i32),
                     };
@@ -166,19 +185,17 @@ impl Explainer<'_> {
     fn of_server(&self, group: &SlowGroup, about: &FxHashMap<i64, Query>) -> Option<Finding> {
         let longest = group.longest.first()?;
         let query = about.get(&longest.id)?;
-        let (id, server) = (format!("query:{}", longest.id), &group.call);
+        let (id, server) = (format!("query:{}", longest.id), &group.like.call);
         let what = format!("DNS query to name server {server}");
         let actor = Actor {
             kind: ActorKind::Own,
-            name: group.comm.clone(),
+            name: group.like.comm.clone(),
             pid: query.pid,
             tid: query.tid,
             host: None,
         };
-        let usually = group.baseline.as_ref().map_or_else(String::new, |usual| {
-            let median = sentence::length(usual.median_ns);
-            format!(" (normally {median}, n = {})", usual.count)
-        });
+        let usually = group.baseline.as_ref();
+        let usually = usually.map_or_else(String::new, sentence::usually);
         let how = if query.is_answered {
             "the server replied late"
         } else {
@@ -204,7 +221,7 @@ impl Explainer<'_> {
                 cut: None,
             },
             group: Some(Group {
-                operation: format!("DNS queries to {server} by {}", group.comm),
+                operation: format!("DNS queries to {server} by {}", group.like.comm),
                 count: group.count,
                 dur_ns_total: group.total,
                 dur_ns_max: longest.dur,
@@ -212,6 +229,7 @@ impl Explainer<'_> {
                 compared: 0,
                 excess: Vec::new(),
             }),
+            contention: None,
             versus: None,
             baseline: group.baseline.clone(),
             verdict,
@@ -226,7 +244,7 @@ impl Explainer<'_> {
             also: Vec::new(),
             neighbours: Vec::new(),
             missing: Vec::new(),
-            suggestions: crate::advice(MECHANISM, MECHANISM),
+            suggestions: crate::advice::on(MECHANISM, MECHANISM),
             caveats: vec![
                 "waiting thread and queried name unavailable: the program does not resolve names with the C library".into(),
             ],

@@ -243,7 +243,7 @@ impl Explainer<'_> {
             .first()
             .map_or("block_service", |part| part.mechanism.as_str());
         Finding {
-            suggestions: crate::advice(main, main),
+            suggestions: crate::advice::on(main, main),
             across: Vec::new(),
             remote: Remote::default(),
             is_trigger: false,
@@ -257,6 +257,7 @@ impl Explainer<'_> {
                 cut: io.dur.is_none().then(|| "end".into()),
             },
             group: None,
+            contention: None,
             versus: None,
             baseline: None,
             verdict,

@@ -18,6 +18,7 @@ use whyslow_model::{Ns, Sym};
 use whyslow_store::Tables;
 
 use super::meanwhile::{Meanwhile, OTHERS_MIN, chance, describe};
+use super::results::result_of;
 use super::set::host;
 use crate::patterns::normal::Normal;
 use crate::patterns::{Item, UNIDENTIFIED};
@@ -412,6 +413,7 @@ fn item(row: &Request) -> Item {
         object: UNIDENTIFIED,
         worker: UNIDENTIFIED,
         failed: row.failed || row.dur.is_none(),
+        result: result_of(row),
         wait_ns_max: None,
     }
 }

@@ -7,7 +7,9 @@ use whyslow_model::sort::IndexSort;
 use whyslow_store::Tables;
 
 use super::queued::{self, Queued};
+use super::results;
 use super::threads::Threads;
+use crate::addresses::OwnAddresses;
 use crate::finding::{self, Subject};
 use crate::report::{
     Actor, ActorKind, Baseline, Confidence, Finding, Grade, Part, Remote, RemoteWait, Target,
@@ -89,10 +91,12 @@ impl RequestExplainer<'_> {
 
     fn subject(&self, request: &Request, baseline: Option<Baseline>) -> Option<Subject> {
         let stretch = self.threads.longest(request)?;
+        let client = self.client_of(request);
+        let (utid, begin, end) = client.unwrap_or((stretch.utid, stretch.begin, stretch.end));
         Some(Subject {
-            utid: stretch.utid,
-            begin: stretch.begin,
-            end: stretch.end,
+            utid,
+            begin,
+            end,
             kind: "request",
             id: Some(format!("request:{}", request.id)),
             what: format!("request {} {}", request.id, self.what(request)),
@@ -104,6 +108,17 @@ impl RequestExplainer<'_> {
         })
     }
 
+    /// Thread and time of the client, if threads of the server had the request for less than half
+    /// of it: then the answer is in what the client waited for before or after.
+    fn client_of(&self, request: &Request) -> Option<(i32, Ns, Ns)> {
+        let (utid, dur) = (request.utid?, request.dur?);
+        let is_client = self.requests.role == Some("client");
+        let served = self.threads.of(request).iter();
+        let served: Ns = served.map(|one| one.end - one.begin).sum();
+        let is_short = 2 * served < dur;
+        (is_client && is_short).then_some((utid, request.ts, request.ts + dur))
+    }
+
     fn command(&self, request: &Request) -> String {
         format!(
             "whyslow explain {} --request {}",
@@ -111,21 +126,25 @@ impl RequestExplainer<'_> {
         )
     }
 
-    /// Usual duration of requests to its endpoint.
+    /// Usual duration of requests to its endpoint with the same result.
     fn baseline(&self, request: &Request) -> Option<Baseline> {
-        let like =
-            self.requests.rows.iter().filter(|other| {
-                other.key == request.key && !other.failed && other.id != request.id
-            });
+        let like = self.requests.rows.iter().filter(|other| {
+            other.key == request.key && other.id != request.id && results::is_same(request, other)
+        });
         let mut lengths: Vec<Ns> = like.filter_map(|other| other.dur).collect();
         if lengths.len() < LIKE_MIN {
             return None;
         }
         lengths.sort_unstable();
+        let (what, result) = (self.what(request), results::named(self.requests, request));
         Some(Baseline {
             median_ns: lengths[(lengths.len() - 1) / 2],
             count: lengths.len() as u64,
-            of: format!("requests {}", self.what(request)),
+            of: match result.as_str() {
+                "" => format!("requests {what}"),
+                result => format!("requests {what} with result {result}"),
+            },
+            result,
         })
     }
 
@@ -136,6 +155,14 @@ impl RequestExplainer<'_> {
         let Some(walked) = self.threads.longest(request) else {
             return;
         };
+        if self.client_of(request).is_some() {
+            finding.caveats.push(format!(
+                "the server's thread {} had the request for only {} of this time",
+                walked.tid,
+                sentence::length(walked.end - walked.begin)
+            ));
+            return;
+        }
         if all.len() > 1 {
             finding.caveats.push(format!(
                 "{} intervals of threads served the request, {} in total; this is the longest, of thread {}",
@@ -196,6 +223,8 @@ impl RequestExplainer<'_> {
             ""
         } else if self.threads.is_served(request) {
             "; cause unavailable: activity of its thread not recorded"
+        } else if self.is_of_this_host(request)? {
+            "; cause unavailable: the server runs on this host, but its side of the request was not recorded"
         } else {
             "; cause unavailable: no recording of the server"
         };
@@ -217,6 +246,7 @@ impl RequestExplainer<'_> {
                 cut: request.dur.is_none().then(|| "end".into()),
             },
             group: None,
+            contention: None,
             versus: None,
             baseline,
             verdict,
@@ -241,12 +271,18 @@ impl RequestExplainer<'_> {
         Ok(finding)
     }
 
+    /// Whether the other side of a client's request is an address of this host.
+    fn is_of_this_host(&self, request: &Request) -> Result<bool, AnalysisError> {
+        let peer = request.peer.map(|sym| self.requests.symbols.get(sym));
+        let Some(peer) = peer.filter(|_| self.requests.role == Some("client")) else {
+            return Ok(false);
+        };
+        Ok(OwnAddresses::read(self.tables)?.contains(peer))
+    }
+
     /// Its duration, the usual duration, and whether it failed.
     fn took(&self, request: &Request, baseline: Option<&Baseline>) -> String {
-        let usual = baseline.map_or_else(String::new, |baseline| {
-            let median = sentence::length(baseline.median_ns);
-            format!(" (normally {median}, n = {})", baseline.count)
-        });
+        let usual = baseline.map_or_else(String::new, sentence::usually);
         let took = match request.dur {
             Some(dur) => format!("took {}", sentence::length(dur)),
             None => "was still in progress at the end of the recording".to_owned(),

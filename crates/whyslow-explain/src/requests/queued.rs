@@ -178,7 +178,7 @@ impl Queued {
         };
         (finding.culprit, finding.score, finding.saved_at_most_ns) = (Some(place), score, sum);
         let part = &finding.parts[place];
-        finding.suggestions = crate::advice(&part.mechanism, &part.root);
+        finding.suggestions = crate::advice::on(&part.mechanism, &part.root);
         finding.chain = busy.chain;
     }
 }

@@ -11,6 +11,7 @@ use super::contrasts::{Columns, Contrast};
 use super::findings::RequestExplainer;
 use super::queued;
 use super::representative::Representative;
+use super::results::result_of;
 use super::spread;
 use crate::group_excess::{WALKED, excess};
 use crate::patterns::excess::{Excess, Spent, decompose};
@@ -200,6 +201,7 @@ impl Names {
                 }),
                 worker: request.worker,
                 failed: request.failed || request.dur.is_none(),
+                result: result_of(request),
                 wait_ns_max: of_client(requests, request),
             }
         };

@@ -8,6 +8,8 @@ use whyslow_model::tables::{RequestRow, RequestThreadRow, SyscallRow, ThreadStat
 use whyslow_model::{Ns, Symbols, Window};
 use whyslow_store::{Tables, each_row};
 
+use super::local::Collected;
+
 /// A stretch of time in which a thread served a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Stretch {
@@ -25,23 +27,24 @@ pub(crate) struct Threads {
     of: FxHashMap<i64, Vec<Stretch>>,
     /// Ids of requests as a server saw them.
     of_servers: FxHashSet<i64>,
+    /// The same request as its server saw it, for requests that the import did not join.
+    server_of: FxHashMap<i64, i64>,
 }
 
 impl Threads {
-    /// Empty if neither thread states nor system calls were recorded.
+    /// Without stretches if neither thread states nor system calls were recorded.
     pub(crate) fn read(tables: &dyn Tables, window: Option<Window>) -> Result<Self, AnalysisError> {
         let mut found = Self::default();
         let has = |name: &str| {
             let table = tables.info().tables.get(name);
             table.is_none_or(|table| table.rows > 0)
         };
-        if !has(ThreadStateRow::TABLE.name) && !has(SyscallRow::TABLE.name) {
-            return Ok(found);
-        }
+        let has_activity = has(ThreadStateRow::TABLE.name) || has(SyscallRow::TABLE.name);
         let mut symbols = Symbols::new();
+        let mut collected = Collected::default();
         each_row::<RequestThreadRow>(tables, window, &mut symbols, |row, _| {
             let end = row.ts_end.or(row.dur.map(|dur| row.ts.saturating_add(dur)));
-            if let Some(end) = end.filter(|end| *end > row.ts) {
+            if let Some(end) = end.filter(|end| has_activity && *end > row.ts) {
                 found.of.entry(row.request).or_default().push(Stretch {
                     begin: row.ts,
                     end,
@@ -54,12 +57,17 @@ impl Threads {
         })?;
         // Without other information, the thread that started the request served all of it.
         each_row::<RequestRow>(tables, window, &mut symbols, |row, symbols| {
+            collected.add(&row, symbols);
             if symbols.get(row.role) != "server" {
                 return Ok(());
             }
-            found.of_servers.insert(row.id);
+            // A log of the server does not show what its threads did.
+            if has_activity || symbols.get(row.source) == "socket" {
+                found.of_servers.insert(row.id);
+            }
             let end = row.ts_end.or(row.dur.map(|dur| row.ts.saturating_add(dur)));
-            if let (Some(utid), Some(end)) = (row.utid, end.filter(|end| *end > row.ts)) {
+            let end = end.filter(|end| has_activity && *end > row.ts);
+            if let (Some(utid), Some(end)) = (row.utid, end) {
                 found.of.entry(row.id).or_insert_with(|| {
                     vec![Stretch {
                         begin: row.ts,
@@ -75,7 +83,14 @@ impl Threads {
         for stretches in found.of.values_mut() {
             stretches.sort_unstable();
         }
+        found.server_of = collected.joined();
         Ok(found)
+    }
+
+    /// The same request as its server saw it.
+    pub(super) fn server_of(&self, request: &Request) -> Option<i64> {
+        let joined = || self.server_of.get(&request.id).copied();
+        request.server_request.or_else(joined)
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -84,7 +99,7 @@ impl Threads {
 
     /// Whether a server's view of the request was recorded.
     pub(super) fn is_served(&self, request: &Request) -> bool {
-        let server = request.server_request;
+        let server = self.server_of(request);
         server.is_some_and(|id| self.of_servers.contains(&id))
             || self.of_servers.contains(&request.id)
     }
@@ -96,7 +111,8 @@ impl Threads {
 
     pub(super) fn of(&self, request: &Request) -> &[Stretch] {
         let by = |id: &i64| self.of.get(id).map(Vec::as_slice);
-        let server = request.server_request.as_ref().and_then(by);
+        let server = self.server_of(request);
+        let server = server.as_ref().and_then(by);
         server.or_else(|| by(&request.id)).unwrap_or_default()
     }
 

@@ -350,6 +350,7 @@ impl FindingBuilder<'_> {
                 .map(|part| part.dur_ns)
                 .sum(),
             group,
+            contention: None,
             versus: None,
             baseline: None,
             chain: chain.hops,
@@ -367,7 +368,7 @@ impl FindingBuilder<'_> {
     /// Advice, without what was already done.
     fn advice(&self, part: &Part) -> Vec<String> {
         let is_seen = self.seen.gaps.iter().any(|gap| gap.shown.is_some());
-        let mut advice = crate::advice(&part.mechanism, &part.root);
+        let mut advice = crate::advice::on(&part.mechanism, &part.root);
         advice.retain(|line| !is_seen || !line.contains("--stacks wall:"));
         advice
     }

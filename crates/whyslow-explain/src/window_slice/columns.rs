@@ -27,7 +27,7 @@ impl Cells<'_> {
         self.int(place, row).map(|value| value as i32)
     }
 
-    pub(super) fn text_id(
+    pub(crate) fn text_id(
         &self,
         place: usize,
         row: u32,

@@ -306,7 +306,7 @@ fn a_question_without_an_answer_is_a_story_though_nobody_called_the_c_library() 
         "{verdict}"
     );
     assert!(
-        verdict.ends_with("n = 31): the server did not reply"),
+        verdict.ends_with("n = 30): the server did not reply"),
         "{verdict}"
     );
     assert_eq!(finding.confidence, Confidence::Medium);

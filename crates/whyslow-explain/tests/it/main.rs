@@ -2,11 +2,15 @@
 
 mod across;
 mod blank;
+mod contended;
 mod detectors;
+mod judged;
 mod lookups;
+mod loopback;
 mod named;
 mod queued;
 mod requests;
+mod results;
 mod rows;
 mod rules;
 mod sampled;

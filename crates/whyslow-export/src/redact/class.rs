@@ -396,6 +396,8 @@ pub(super) fn of_fact(key: &str) -> Class {
         | "mount_ns"
         | "topics"
         | "topics_partial"
+        | "cgroup_version"
+        | "io_scheduler"
         | "architecture"
         | "machine"
         | "domain"

@@ -24,6 +24,9 @@ crate::table! {
         /// Address of the lock in hexadecimal; it identifies a lock within a process. Null if it
         /// was not recorded, as for waits on several addresses.
         address: Option<Sym>,
+        /// Value that a wait expects at the address; a contended mutex of glibc, Rust or Go has 2.
+        /// Null for other operations, or if the source does not report it.
+        value: Option<i64>,
         /// Address that requeue moves waiters to; second address of a wake operation on two.
         address2: Option<Sym>,
         /// Return value; null if it was not recorded.

@@ -262,6 +262,53 @@ fn what_cannot_be_explained_is_refused_with_what_can() {
     assert!(text.contains("xfs_ilock()"), "{text}");
 }
 
+/// Exit status and standard output.
+fn ended(place: &Place, args: &[&str]) -> (Option<i32>, String) {
+    let output = place.whyslow().args(args).output().expect("it runs");
+    (
+        output.status.code(),
+        String::from_utf8(output.stdout).expect("UTF-8"),
+    )
+}
+
+#[test]
+fn what_cannot_be_judged_is_the_first_line_and_exit_status_3() {
+    let place = Place::new();
+    let locks = "whyslow-text 1\n\
+        1.0 [0] state_process tid=7 pid=7 comm=app\n\
+        1.2 [0] (tid=7 pid=7 comm=app) lock_wait kind=mutex lock=0xff00 since=1.100000000\n\
+        1.4 [0] (tid=7 pid=7 comm=app) lock_wait kind=mutex lock=0xff00 since=1.300000000\n";
+    place.write("locks.txt", locks);
+    for form in ["text", "md"] {
+        let (code, text) = ended(&place, &["explain", "locks.txt", "--format", form]);
+        assert_eq!(code, Some(3), "{text}");
+        let first = text.lines().next().unwrap_or_default();
+        let said = "cannot tell: slow operations unavailable: system calls not recorded";
+        assert!(first.starts_with(said), "{text}");
+        assert!(!text.contains("no operation took much longer"), "{text}");
+    }
+    let (code, json) = ended(&place, &["explain", "locks.txt", "--json"]);
+    let report: Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(code, Some(3));
+    assert_eq!(report["judged"], "cannot_tell");
+    assert_eq!(report["reasons"][0]["id"], "calls_not_recorded");
+    // Calls of which none is slow.
+    let mut calls = String::from("whyslow-text 1\n");
+    for number in 0..30 {
+        calls.push_str(&format!(
+            "1.{number:02}0 [0] (tid=7 pid=7 comm=app) syscall_enter name=pread64 fd=3 count=1\n\
+             1.{number:02}1 [0] (tid=7 pid=7 comm=app) syscall_exit name=pread64 ret=1\n"
+        ));
+    }
+    place.write("calls.txt", calls);
+    let (code, text) = ended(&place, &["explain", "calls.txt"]);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("no operation took much longer"), "{text}");
+    let (_, json) = ended(&place, &["explain", "calls.txt", "--json"]);
+    let report: Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(report["judged"], "nothing_slow");
+}
+
 #[test]
 fn the_longest_rows_of_other_kinds_are_explained_by_their_ids() {
     let place = Place::new();

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use whyslow_explain::{Observation, Query, Report, explain};
+use whyslow_explain::{Judged, Observation, Query, Report, explain};
 use whyslow_test_recordings::Recorded;
 
 /// A trace that is written call by call.
@@ -338,13 +338,15 @@ fn a_device_that_is_busy_and_slow_by_its_counters_is_told_and_coincides() {
 fn a_device_in_use_all_the_time_that_answers_at_once_is_not_told() {
     let trace = seconds_of_a_device(&[(100, 1), (100, 2), (50, 90)]);
     assert_eq!(trace.found("device_busy"), None);
-    let caveats = trace.report(&Query::default()).caveats;
+    let report = trace.report(&Query::default());
+    let reasons = &report.reasons;
     assert!(
-        caveats
+        reasons
             .iter()
-            .any(|caveat| caveat.starts_with("slow operations unavailable")),
-        "{caveats:?}"
+            .any(|reason| reason.summary.starts_with("slow operations unavailable")),
+        "{reasons:?}"
     );
+    assert_eq!(report.judged, Judged::CannotTell);
 }
 
 #[test]

@@ -41,6 +41,9 @@ pub(super) fn row<S: EmitAll>(
             .filter(|_| numbers.address.is_some())
             .map(|flags| flags & FUTEX_PRIVATE_FLAG != 0),
         address: numbers.address.map(|address| hex(address, out.symbols)),
+        value: numbers
+            .value
+            .filter(|_| op == "wait" && numbers.address.is_some()),
         address2: numbers
             .address2
             .filter(|_| has_second)

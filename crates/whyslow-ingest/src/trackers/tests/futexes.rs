@@ -21,14 +21,14 @@ fn what_a_call_asked_for_and_what_came_of_it() {
         0.000000022 [0] (tid=7 pid=7) syscall_enter name=flock fd=3 command=2
         0.000000023 [0] (tid=7 pid=7) syscall_exit name=flock ret=0",
         "futex_call",
-        "ts dur op private address address2 ret errno woken has_timeout tid pid cut",
+        "ts dur op private address value address2 ret errno woken has_timeout tid pid cut",
         "
-        10 3 wait true 7f00 - -110 110 - true 7 7 -
-        11 1 wake true 7f00 - 1 - 1 - 8 7 -
-        14 1 requeue false ffffffffffffffff 7f08 3 - 1 - 7 7 -
-        16 1 wait false 0 - 0 - - false 7 7 -
-        18 1 unlock true a0 - 0 - - - 7 7 -
-        20 1 wake true b0 - -14 14 - - 7 7 -",
+        10 3 wait true 7f00 2 - -110 110 - true 7 7 -
+        11 1 wake true 7f00 - - 1 - 1 - 8 7 -
+        14 1 requeue false ffffffffffffffff - 7f08 3 - 1 - 7 7 -
+        16 1 wait false 0 - - 0 - - false 7 7 -
+        18 1 unlock true a0 - - 0 - - - 7 7 -
+        20 1 wake true b0 - - -14 14 - - 7 7 -",
     );
 }
 

@@ -1,0 +1,239 @@
+//! Whether the recording could show what was slow.
+//!
+//! "No operation took much longer than similar ones" is a statement about operations. Without
+//! recorded operations, or with most events lost, nothing can be said, and that is the answer.
+
+use std::ops::ControlFlow;
+
+use rustc_hash::FxHashMap;
+use whyslow_analysis::AnalysisError;
+use whyslow_analysis::read::{Projection, in_order};
+use whyslow_model::row::{Row, Table};
+use whyslow_model::tables::{
+    CpuRow, DnsLookupRow, LockWaitRow, LostEventsRow, MetadataRow, RequestRow, SampleGapRow,
+    StackSampleRow, SyscallRow,
+};
+use whyslow_model::{Ns, Symbols, Window};
+use whyslow_store::{Tables, rows};
+
+use crate::detectors::counters::has;
+use crate::report::{Judged, Reason, Report};
+
+/// With more of the window lost, the absence of slow operations means nothing.
+const LOST_MAX: f64 = 0.2;
+/// Kinds of locks that only a profile of a program reports.
+const LOCKS_OF_PROGRAMS: [&str; 3] = ["monitor", "library_lock", "pthread"];
+/// Samples that show threads while they wait, too.
+const SAMPLES_OF_WAITS: [&str; 2] = ["wall", "native"];
+/// Tables of other events.
+const OTHER_TABLES: [&str; 13] = [
+    "thread_state",
+    "block_io",
+    "stack_sample",
+    "runtime_event",
+    "function_call",
+    "net_packet",
+    "irq",
+    "lock_wait",
+    "reclaim",
+    "kernel_work",
+    "work_item",
+    "tcp_connection",
+    "usdt_event",
+];
+/// Statement if nothing was slow and the recording would have shown it.
+pub(crate) const NOTHING_SLOW: &str = "no operation took much longer than similar ones";
+
+/// Sets whether something was found, nothing was slow, or neither can be said.
+pub(crate) fn judge(
+    tables: &dyn Tables,
+    window: Option<Window>,
+    report: &mut Report,
+) -> Result<(), AnalysisError> {
+    let is_device = |kind: &str| kind == "device";
+    let devices = report.observations.iter();
+    let stands_out = devices.clone().any(|one| !is_device(&one.kind));
+    let patterns = report.patterns.iter();
+    let has_pattern = patterns.clone().any(|one| one.class != "insufficient");
+    if !report.findings.is_empty() || stands_out || has_pattern {
+        report.judged = Judged::Findings;
+        return Ok(());
+    }
+    // Requested devices that do not stand out are an answer of their own.
+    if report.observations.iter().any(|one| is_device(&one.kind)) {
+        report.judged = Judged::NothingSlow;
+        return Ok(());
+    }
+    report.reasons.extend(reasons(tables, window)?);
+    if report.reasons.is_empty() {
+        report.judged = Judged::NothingSlow;
+        report.caveats.push(NOTHING_SLOW.into());
+    } else {
+        report.judged = Judged::CannotTell;
+    }
+    Ok(())
+}
+
+/// Why the recording cannot show what was slow; nothing if it can.
+fn reasons(tables: &dyn Tables, window: Option<Window>) -> Result<Vec<Reason>, AnalysisError> {
+    let mut found: Vec<Reason> = without_operations(tables, window)?.into_iter().collect();
+    let lost = lost_share(tables, window)?;
+    if lost > LOST_MAX {
+        found.push(reason(
+            "events_lost",
+            format!("events were lost in {:.0} % of the time", 100.0 * lost),
+            "record again with a larger buffer: whyslow record --buffer 256MiB",
+        ));
+    }
+    Ok(found)
+}
+
+fn reason(id: &'static str, summary: impl Into<String>, next: &str) -> Reason {
+    Reason {
+        id,
+        summary: summary.into(),
+        next: next.to_owned(),
+    }
+}
+
+/// Operations are calls, requests, lookups, and waits that a profile shows.
+fn without_operations(
+    tables: &dyn Tables,
+    window: Option<Window>,
+) -> Result<Option<Reason>, AnalysisError> {
+    let mut are_recorded = false;
+    for table in [
+        SyscallRow::TABLE,
+        RequestRow::TABLE,
+        DnsLookupRow::TABLE,
+        SampleGapRow::TABLE,
+    ] {
+        if has(tables, table.name) {
+            are_recorded = true;
+            let is_there = match window {
+                Some(window) => any(tables, table, window)?,
+                None => true,
+            };
+            if is_there {
+                return Ok(None);
+            }
+        }
+    }
+    let has_word = |table: &'static Table, column: &str, wanted: &[&str]| {
+        let words = tables.words(table, column)?;
+        let words = words.unwrap_or_default();
+        Ok::<_, AnalysisError>(wanted.iter().any(|word| words.contains(*word)))
+    };
+    if has_word(LockWaitRow::TABLE, "kind", &LOCKS_OF_PROGRAMS)?
+        || has_word(StackSampleRow::TABLE, "kind", &SAMPLES_OF_WAITS)?
+    {
+        return Ok(None);
+    }
+    let by_default = "`whyslow record` records system calls, scheduling and disks by default";
+    let is_topic = topics(tables)?.is_some_and(|topics| topics.contains("syscalls"));
+    Ok(Some(if are_recorded {
+        reason(
+            "no_operations",
+            "no system call, request or DNS lookup happened in this window",
+            "choose another window: -w",
+        )
+    } else if is_topic {
+        reason(
+            "no_operations",
+            "system calls were recorded, but none happened",
+            "record for longer, or more processes: whyslow record",
+        )
+    } else if has(tables, "counter") && !has(tables, "thread_state") {
+        reason(
+            "averages_only",
+            "slow operations unavailable: this recording has only averages from another tool",
+            "record waits and their causes: whyslow record",
+        )
+    } else if !OTHER_TABLES.iter().any(|name| has(tables, name)) {
+        reason(
+            "nothing_recorded",
+            "slow operations unavailable: no operations recorded",
+            "`whyslow info` lists the contents of this recording",
+        )
+    } else {
+        reason(
+            "calls_not_recorded",
+            "slow operations unavailable: system calls not recorded",
+            by_default,
+        )
+    }))
+}
+
+/// Whether a table has a row in the window.
+fn any(tables: &dyn Tables, table: &'static Table, window: Window) -> Result<bool, AnalysisError> {
+    let mut projection = Projection::new(table);
+    let [ts, ts_end] = ["ts", "ts_end"].map(|name| projection.need(name));
+    let mut found = false;
+    in_order(tables, &projection.scan(Some(window)), |batch| {
+        let (ts, ts_end) = (ts.ints(batch)?, ts_end.ints(batch)?);
+        found =
+            (0..batch.num_rows() as u32).any(|row| window.overlaps(ts.at(row), ts_end.get(row)));
+        Ok(if found {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        })
+    })?;
+    Ok(found)
+}
+
+/// Topics that the recorder recorded completely; `None` for other sources.
+fn topics(tables: &dyn Tables) -> Result<Option<String>, AnalysisError> {
+    let mut symbols = Symbols::new();
+    let facts = rows::<MetadataRow>(tables, &mut symbols)?;
+    let topics = facts.iter().find(|fact| symbols.get(fact.key) == "topics");
+    Ok(topics.map(|fact| symbols.get(fact.value).to_owned()))
+}
+
+/// Share of the window in which events were lost: of all CPUs, or on average over the CPUs.
+fn lost_share(tables: &dyn Tables, window: Option<Window>) -> Result<f64, AnalysisError> {
+    if !has(tables, LostEventsRow::TABLE.name) {
+        return Ok(0.0);
+    }
+    let info = tables.info();
+    let window = window.unwrap_or(Window::new(info.begin_ns, info.end_ns));
+    let (begin, end) = (window.begin.max(info.begin_ns), window.end.min(info.end_ns));
+    let mut symbols = Symbols::new();
+    let cpus = rows::<CpuRow>(tables, &mut symbols)?.len().max(1);
+    let mut ranges: FxHashMap<Option<i32>, Vec<(Ns, Ns)>> = FxHashMap::default();
+    for loss in rows::<LostEventsRow>(tables, &mut symbols)? {
+        let range = (loss.ts.max(begin), loss.ts_end.unwrap_or(end).min(end));
+        if range.1 > range.0 {
+            ranges.entry(loss.cpu).or_default().push(range);
+        }
+    }
+    let length = (end - begin).max(1) as f64;
+    let of_all = ranges.remove(&None).map_or(0, covered);
+    let of_each: Ns = ranges.into_values().map(covered).sum();
+    Ok((of_all as f64 / length).max(of_each as f64 / (length * cpus as f64)))
+}
+
+/// Length of the union.
+fn covered(mut ranges: Vec<(Ns, Ns)>) -> Ns {
+    ranges.sort_unstable();
+    let (mut sum, mut at) = (0, Ns::MIN);
+    for (begin, end) in ranges {
+        let begin = begin.max(at);
+        if end > begin {
+            sum += end - begin;
+            at = end;
+        }
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::covered;
+
+    #[test]
+    fn overlapping_ranges_count_once() {
+        assert_eq!(covered(vec![(5, 9), (0, 3), (2, 6), (20, 21)]), 10);
+        assert_eq!(covered(Vec::new()), 0);
+    }
+}
