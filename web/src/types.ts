@@ -163,7 +163,7 @@ export interface Hop {
 /** Operations that were slow because of the culprit of a finding. */
 export interface Victim {
     readonly actor: Actor;
-    /** `openat`. */
+    /** `openat()`. */
     readonly what: string;
     readonly count: number;
     /** Of all such operations; null if that is not known. */

@@ -35,14 +35,14 @@ pub enum Applies {
 
 /// One piece of advice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Advice {
+pub struct AdviceRule {
     /// What to do. `PID` stands for the process id of the culprit.
     pub text: &'static str,
     /// Where it applies.
     pub applies: Applies,
 }
 
-impl Advice {
+impl AdviceRule {
     /// The text with the condition under which it applies, for readers without a recording.
     pub fn general(&self) -> String {
         let condition = match self.applies {
@@ -161,40 +161,40 @@ impl<'r> Subject<'r> {
     }
 }
 
-pub(crate) const fn any(text: &'static str) -> Advice {
+pub(crate) const fn any(text: &'static str) -> AdviceRule {
     of(text, Applies::Always)
 }
 
-pub(crate) const fn v1(text: &'static str) -> Advice {
+pub(crate) const fn v1(text: &'static str) -> AdviceRule {
     of(text, Applies::CgroupV1)
 }
 
-pub(crate) const fn v2(text: &'static str) -> Advice {
+pub(crate) const fn v2(text: &'static str) -> AdviceRule {
     of(text, Applies::CgroupV2)
 }
 
-pub(crate) const fn bfq(text: &'static str) -> Advice {
+pub(crate) const fn bfq(text: &'static str) -> AdviceRule {
     of(text, Applies::Bfq)
 }
 
-pub(crate) const fn unscheduled(text: &'static str) -> Advice {
+pub(crate) const fn unscheduled(text: &'static str) -> AdviceRule {
     of(text, Applies::Unscheduled)
 }
 
-pub(crate) const fn disk(text: &'static str) -> Advice {
+pub(crate) const fn disk(text: &'static str) -> AdviceRule {
     of(text, Applies::Disk)
 }
 
-pub(crate) const fn peers(text: &'static str) -> Advice {
+pub(crate) const fn peers(text: &'static str) -> AdviceRule {
     of(text, Applies::Peers)
 }
 
-pub(crate) const fn other_host(text: &'static str) -> Advice {
+pub(crate) const fn other_host(text: &'static str) -> AdviceRule {
     of(text, Applies::OtherHost)
 }
 
-const fn of(text: &'static str, applies: Applies) -> Advice {
-    Advice { text, applies }
+const fn of(text: &'static str, applies: Applies) -> AdviceRule {
+    AdviceRule { text, applies }
 }
 
 /// Texts of the advice on a mechanism, and on the culprit's own mechanism if that differs. What
@@ -270,7 +270,7 @@ fn fitted(texts: &[String], machine: &Machine, subject: &Subject<'_>) -> Vec<Str
 }
 
 /// The advice with this text that does not always apply.
-fn conditional(text: &str) -> Option<&'static Advice> {
+fn conditional(text: &str) -> Option<&'static AdviceRule> {
     let mut all = mechanism::ALL.iter().flat_map(|mechanism| mechanism.advice);
     all.find(|advice| advice.text == text && advice.applies != Applies::Always)
 }

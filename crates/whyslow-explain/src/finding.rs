@@ -7,6 +7,7 @@ use whyslow_store::Tables;
 
 use crate::attribution::Attribution;
 use crate::blame::{Blame, Blamed, by_culprit};
+use crate::page::Page;
 use crate::report::{
     ActorKind, Alternative, Baseline, Confidence, Finding, Grade, Missing, Remote, RemoteWait,
     Target, Waiter,
@@ -215,6 +216,7 @@ impl FindingBuilder<'_, '_> {
         Finding {
             across: Vec::new(),
             is_trigger: false,
+            page: Page::default(),
             remote,
             verdict,
             confidence,

@@ -20,6 +20,7 @@ mod machine;
 mod mechanism;
 mod network;
 mod overlap;
+mod page;
 mod pattern_verdict;
 pub mod patterns;
 mod query;
@@ -40,9 +41,13 @@ mod wall_clock;
 mod window_slice;
 
 pub use across::{OtherHost, explain_across};
-pub use advice::{Advice, Applies};
+pub use advice::{AdviceRule, Applies};
 pub use detectors::template_of;
 pub use mechanism::{ALL as DESCRIBED_MECHANISMS, Mechanism, mechanism};
+pub use page::{
+    Advice, AdviceKind, Page, Resource, ResourceState, Role, TIMELINE_ROWS_MAX, TimelineRow,
+    Victim, mechanism_noun,
+};
 pub use query::{FINDINGS, Query, explain};
 pub use report::{
     Activity, Actor, ActorKind, Also, Alternative, Baseline, ClockBounds, Confidence, Contention,

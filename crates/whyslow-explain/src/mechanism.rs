@@ -1,7 +1,7 @@
 //! Reference of the mechanisms: how the kernel works, how `explain` recognises them, what they can
 //! be mistaken for, and what helps.
 
-use crate::advice::{Advice, any, bfq, disk, other_host, peers, unscheduled, v1, v2};
+use crate::advice::{AdviceRule, any, bfq, disk, other_host, peers, unscheduled, v1, v2};
 
 /// Description of one mechanism.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct Mechanism {
     /// Which events indicate it, and what else could cause them.
     pub recognised: &'static str,
     /// What to do about it.
-    pub advice: &'static [Advice],
+    pub advice: &'static [AdviceRule],
     /// Where to read more.
     pub reference: &'static str,
 }
@@ -27,7 +27,7 @@ const fn of(
     id: &'static str,
     what: &'static str,
     recognised: &'static str,
-    advice: &'static [Advice],
+    advice: &'static [AdviceRule],
     reference: &'static str,
 ) -> Mechanism {
     Mechanism {

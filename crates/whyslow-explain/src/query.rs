@@ -4,6 +4,7 @@ mod caveats;
 mod contended;
 mod dns_lookups;
 mod dns_queries;
+mod followed;
 mod marks;
 mod profiles;
 mod rows;
@@ -75,21 +76,44 @@ pub fn explain(
     query: &Query,
     other: Option<Other<'_>>,
 ) -> Result<Report, AnalysisError> {
+    let mut report = unwritten(tables, query, other)?;
+    let of_operation = report
+        .findings
+        .first()
+        .filter(|_| query.operation.is_some());
+    let window = of_operation.map(|finding| {
+        let target = &finding.target;
+        Window::new(target.begin_ns, target.end_ns)
+    });
+    report.is_single = query.is_single();
+    crate::page::fill(tables, window.or(query.window), &mut report)?;
+    Ok(report)
+}
+
+impl Query {
+    /// Whether the user selected what is explained: an operation, or threads and a window.
+    fn is_single(&self) -> bool {
+        self.operation.is_some() || self.window.is_some() && !self.tids.is_empty()
+    }
+}
+
+/// The report without the sentences.
+fn unwritten(
+    tables: &dyn Tables,
+    query: &Query,
+    other: Option<Other<'_>>,
+) -> Result<Report, AnalysisError> {
     let info = tables.info();
+    let window = query.window;
     let mut report = Report {
         schema: SCHEMA,
         judged: Judged::Findings,
         reasons: Vec::new(),
         recording: query.recording.clone(),
-        begin_ns: info.begin_ns,
-        end_ns: info.end_ns,
-        trigger: None,
-        marks: Vec::new(),
-        findings: Vec::new(),
-        observations: Vec::new(),
-        patterns: Vec::new(),
-        tracer_share: None,
+        begin_ns: window.map_or(info.begin_ns, |window| window.begin.max(info.begin_ns)),
+        end_ns: window.map_or(info.end_ns, |window| window.end.min(info.end_ns)),
         caveats: whyslow_analysis::damage(tables)?.into_iter().collect(),
+        ..Report::default()
     };
     let explainer = Explainer {
         tables,
@@ -511,6 +535,7 @@ impl Explainer<'_> {
             findings.extend(self.sampled(&wanted.utids)?);
         }
         findings.truncate(limit);
+        self.follow_others(&mut findings)?;
         Ok(findings)
     }
 
@@ -590,8 +615,7 @@ impl Explainer<'_> {
                 dur_ns_total: thread.total,
                 dur_ns_max: thread.total,
                 walked: 1,
-                compared: 0,
-                excess: Vec::new(),
+                ..Group::default()
             });
             // On a busy machine all threads wait for each other: only one that stands out is a
             // finding.
@@ -615,8 +639,9 @@ impl Explainer<'_> {
             dur_ns_total: group.total,
             dur_ns_max: longest.dur,
             walked: 1,
-            compared: 0,
-            excess: Vec::new(),
+            threads: group.threads(),
+            others: followed::candidates(group),
+            ..Group::default()
         });
         if !self.query.calls.is_empty() || self.other.is_some() {
             self.compare(group, &mut finding)?;

@@ -75,6 +75,7 @@ pub(crate) fn add_by_time(findings: &mut Vec<Finding>, locks: Vec<Finding>) {
 
 fn also_of(finding: Finding) -> Also {
     Also {
+        begin_ns: finding.target.begin_ns,
         dur_ns: length(&finding),
         count: finding.group.map_or(1, |group| group.count),
         what: finding.target.what,

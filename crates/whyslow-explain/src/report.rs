@@ -7,15 +7,17 @@
 use serde::Serialize;
 use whyslow_model::Ns;
 
+use crate::page::{Page, Resource};
 use crate::trigger::Trigger;
 
 /// Value of [`Report::schema`]; the version changes when fields are removed or changed.
 pub const SCHEMA: &str = "whyslow.explain.v2";
 
 /// What a claim rests on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum Grade {
     /// Both happened at the same time.
+    #[default]
     C,
     /// Nothing else in the recording can be the cause.
     B,
@@ -35,10 +37,11 @@ impl Grade {
 }
 
 /// How sure the named culprit is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Confidence {
     /// No culprit dominates.
+    #[default]
     None,
     /// A culprit is named with [`Finding::score`] of at least 0.3, or because it overlaps with most
     /// of the time.
@@ -50,7 +53,7 @@ pub enum Confidence {
 }
 
 /// What kind of thing a culprit or a step of the chain is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ActorKind {
     /// The thread or process that is explained.
@@ -70,11 +73,12 @@ pub enum ActorKind {
     /// An interrupt handler or softirq.
     Interrupt,
     /// Not known from what was recorded.
+    #[default]
     Unknown,
 }
 
 /// A culprit, a victim, or a step of the chain.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Actor {
     /// What kind of actor.
     pub kind: ActorKind,
@@ -115,7 +119,7 @@ pub struct Thing {
 }
 
 /// Time of the window that is attributed to one culprit and one mechanism.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Part {
     /// What the slow thread waited for: id of [`whyslow_model::mechanism::MECHANISMS`]. For a
     /// culprit on another host, what the thread that served the request there waited for.
@@ -143,7 +147,7 @@ pub struct Part {
 }
 
 /// One step of the chain from the slow operation to the culprit.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Hop {
     /// The actor that waited, or that worked at the end of the chain.
     pub actor: Actor,
@@ -173,7 +177,7 @@ pub struct Hop {
 }
 
 /// What was explained.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Target {
     /// operation, lookup, query, request, block, reclaim, thread, window, device, lock, call; of
     /// profiles also gap.
@@ -193,7 +197,7 @@ pub struct Target {
 }
 
 /// The usual duration of such an operation.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Baseline {
     /// Median duration in ns.
     pub median_ns: Ns,
@@ -240,12 +244,14 @@ pub struct Neighbour {
 }
 
 /// Slow operations that one finding represents.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Group {
     /// What the operations have in common.
     pub operation: String,
     /// Number of slow operations.
     pub count: u64,
+    /// Number of all such operations, slow or not; null if it is not known.
+    pub all: Option<u64>,
     /// Sum of their durations in ns.
     pub dur_ns_total: Ns,
     /// Longest of them in ns.
@@ -256,6 +262,25 @@ pub struct Group {
     pub compared: u64,
     /// What the slow operations spend more time on.
     pub excess: Vec<Excess>,
+    /// Threads of the slow operations, as far as they are known.
+    #[serde(skip)]
+    pub(crate) threads: usize,
+    /// Further slow operations with a followed wait chain, the longest first.
+    #[serde(skip)]
+    pub(crate) others: Vec<Followed>,
+}
+
+/// A slow operation of a group besides the explained one.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Followed {
+    pub(crate) actor: Actor,
+    /// `openat(/srv/a)`.
+    pub(crate) what: String,
+    pub(crate) id: String,
+    pub(crate) begin_ns: Ns,
+    pub(crate) end_ns: Ns,
+    /// It has the culprit of the finding.
+    pub(crate) is_same: bool,
 }
 
 /// Additional time of the slow operations of a kind, compared with the others, on average.
@@ -347,6 +372,8 @@ pub struct Also {
     pub id: Option<String>,
     /// Thread or process that did them.
     pub actor: Actor,
+    /// Start of the longest.
+    pub begin_ns: Ns,
     /// Duration of the longest.
     pub dur_ns: Ns,
     /// Number of operations.
@@ -473,12 +500,15 @@ pub(crate) struct Remote {
 }
 
 /// Why one operation, or a group of them, was slow.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Finding {
     /// What was explained.
     pub target: Target,
     /// Whether it made the flight recorder save the recording.
     pub is_trigger: bool,
+    /// The sentences and the drawing that are shown first.
+    #[serde(flatten)]
+    pub page: Page,
     /// Operations that it represents; null for a single one.
     pub group: Option<Group>,
     /// The lock that the operations wait for, if it always blocks several threads; otherwise null.
@@ -538,10 +568,11 @@ pub struct MarkNote {
 }
 
 /// Whether the recording could show what was slow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Judged {
     /// There are findings, observations or patterns.
+    #[default]
     Findings,
     /// Nothing was slow, and the recording would have shown it.
     NothingSlow,
@@ -562,7 +593,7 @@ pub struct Reason {
 }
 
 /// The result of one command.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Report {
     /// [`SCHEMA`].
     pub schema: &'static str,
@@ -582,6 +613,10 @@ pub struct Report {
     pub marks: Vec<MarkNote>,
     /// Explanations of single operations and of groups.
     pub findings: Vec<Finding>,
+    /// Events lost in the window; null if losses of an unknown number of events were reported.
+    pub lost_events: Option<u64>,
+    /// Verdicts on resources in the window, independent of the findings.
+    pub fine: Vec<Resource>,
     /// Known patterns of behaviour, independent of any operation.
     pub observations: Vec<Observation>,
     /// Patterns of slowness over many operations.
@@ -591,4 +626,7 @@ pub struct Report {
     pub tracer_share: Option<f64>,
     /// Caveats of the whole report.
     pub caveats: Vec<String>,
+    /// One operation or the time of selected threads was explained: all evidence is shown.
+    #[serde(skip)]
+    pub is_single: bool,
 }

@@ -67,7 +67,7 @@ pub(crate) fn activity(activity: &Activity) -> String {
 }
 
 /// Whether a mechanism leads to another thread first.
-fn leads_on(mechanism: &str) -> bool {
+pub(crate) fn leads_on(mechanism: &str) -> bool {
     mechanism.starts_with("lock_") || matches!(mechanism, "local_ipc" | "pipe_wait" | "child_wait")
 }
 

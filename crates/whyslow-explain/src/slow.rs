@@ -5,7 +5,7 @@
 
 use std::ops::ControlFlow;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_analysis::AnalysisError;
 use whyslow_analysis::read::{PerWord, Projection, in_order};
 use whyslow_model::errno;
@@ -138,6 +138,14 @@ pub(crate) struct SlowGroup {
     pub(crate) total: Ns,
     /// Time beyond the median.
     pub(crate) excess: Ns,
+}
+
+impl SlowGroup {
+    /// Threads of the longest calls.
+    pub(crate) fn threads(&self) -> usize {
+        let threads: FxHashSet<i32> = self.longest.iter().map(|slow| slow.utid).collect();
+        threads.len()
+    }
 }
 
 pub(crate) struct Counts {

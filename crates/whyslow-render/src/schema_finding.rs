@@ -20,6 +20,8 @@ pub fn report() -> Value {
         ("trigger", or_null(trigger())),
         ("marks", list(mark())),
         ("findings", list(finding())),
+        ("lost_events", or_null(whole())),
+        ("fine", list(resource())),
         ("observations", list(observation())),
         ("patterns", list(pattern())),
         ("tracer_share", or_null(number())),
@@ -220,6 +222,7 @@ fn group() -> Value {
     object(vec![
         ("operation", text()),
         ("count", whole()),
+        ("all", or_null(whole())),
         ("dur_ns_total", ns()),
         ("dur_ns_max", ns()),
         ("walked", whole()),
@@ -282,6 +285,7 @@ fn finding() -> Value {
         ("what", text()),
         ("id", or_null(text())),
         ("actor", actor()),
+        ("begin_ns", ns()),
         ("dur_ns", ns()),
         ("count", whole()),
     ]);
@@ -299,6 +303,13 @@ fn finding() -> Value {
     let finding = object(vec![
         ("target", target),
         ("is_trigger", json!({"type": "boolean"})),
+        ("why", text()),
+        ("who", text()),
+        ("victims", list(victim())),
+        ("sure", text()),
+        ("timeline", list(timeline_row())),
+        ("ended_ns", or_null(ns())),
+        ("advice", list(advice())),
         ("group", or_null(group())),
         ("contention", or_null(contention())),
         ("versus", or_null(versus())),
@@ -348,6 +359,49 @@ fn mark() -> Value {
         ("text", text()),
         ("id", or_null(text())),
         ("summary", text()),
+    ])
+}
+
+fn victim() -> Value {
+    object(vec![
+        ("actor", actor()),
+        ("what", text()),
+        ("count", whole()),
+        ("of", or_null(whole())),
+        ("dur_ns_max", ns()),
+        ("usual_ns", or_null(ns())),
+        ("id", or_null(text())),
+    ])
+}
+
+fn timeline_row() -> Value {
+    object(vec![
+        ("role", one_of(&["culprit", "between", "victim"])),
+        ("label", text()),
+        ("what", text()),
+        ("begin_ns", ns()),
+        ("end_ns", ns()),
+        ("cut", or_null(one_of(&["begin", "end", "both"]))),
+        ("id", or_null(text())),
+    ])
+}
+
+fn advice() -> Value {
+    object(vec![
+        ("kind", one_of(&["now", "fix", "next"])),
+        ("text", text()),
+        ("command", or_null(text())),
+    ])
+}
+
+/// A resource of the machine.
+fn resource() -> Value {
+    let states = ["fine", "high", "none_happened", "not_recorded"];
+    object(vec![
+        ("topic", one_of(&["cpu", "disk", "memory", "network"])),
+        ("state", one_of(&states)),
+        ("summary", text()),
+        ("record_with", or_null(text())),
     ])
 }
 

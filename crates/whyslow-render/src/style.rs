@@ -63,7 +63,9 @@ impl TextStyle {
         }
         let style = match paint {
             Paint::Header => anstyle::Style::new().bold(),
-            Paint::Loss | Paint::Outlier => anstyle::AnsiColor::Red.on_default().bold(),
+            Paint::Loss | Paint::Outlier | Paint::Culprit => {
+                anstyle::AnsiColor::Red.on_default().bold()
+            }
             Paint::Cut => anstyle::AnsiColor::Yellow.on_default(),
             Paint::Bar => anstyle::AnsiColor::Cyan.on_default(),
             Paint::Aside => anstyle::Style::new().dimmed(),
@@ -78,6 +80,7 @@ pub(super) enum Paint {
     Header,
     Loss,
     Outlier,
+    Culprit,
     Cut,
     Bar,
     Aside,

@@ -36,8 +36,6 @@ mod tests {
             recording: "web.wsl".into(),
             begin_ns: 0,
             end_ns: 9,
-            judged: whyslow_explain::Judged::Findings,
-            reasons: Vec::new(),
             trigger: Some(Trigger {
                 condition: condition.map(str::to_owned),
                 kind: None,
@@ -55,11 +53,7 @@ mod tests {
                 id: None,
                 summary: "no slow request".into(),
             }],
-            findings: Vec::new(),
-            observations: Vec::new(),
-            patterns: Vec::new(),
-            tracer_share: None,
-            caveats: Vec::new(),
+            ..Report::default()
         }
     }
 

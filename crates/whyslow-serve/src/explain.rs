@@ -8,7 +8,7 @@ use axum::response::Response;
 use serde_json::{Value, json};
 use whyslow_base::args::{Format, OutputArgs};
 use whyslow_base::failure::Failure;
-use whyslow_explain::{Advice, DESCRIBED_MECHANISMS};
+use whyslow_explain::{AdviceRule, DESCRIBED_MECHANISMS};
 use whyslow_model::mechanism::MECHANISMS;
 use whyslow_sources::recording::Opened;
 use whyslow_store::Tables;
@@ -183,7 +183,7 @@ pub(crate) async fn mechanism(request: Request) -> Result<Response, Refusal> {
 
 fn about(mechanism: &whyslow_explain::Mechanism) -> Value {
     let short = MECHANISMS.iter().find(|(id, _)| *id == mechanism.id);
-    let advice: Vec<String> = mechanism.advice.iter().map(Advice::general).collect();
+    let advice: Vec<String> = mechanism.advice.iter().map(AdviceRule::general).collect();
     json!({
         "id": mechanism.id,
         "short": short.map(|(_, meaning)| meaning),

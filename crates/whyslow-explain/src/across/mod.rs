@@ -76,5 +76,6 @@ fn extend(
         report.caveats.extend(damage);
     }
     // Followed findings have other culprits.
-    crate::advice::fit(tables, report)
+    crate::advice::fit(tables, report)?;
+    crate::page::fill_findings(tables, report)
 }

@@ -10,7 +10,7 @@ use whyslow_store::Tables;
 use super::Explainer;
 use crate::contention::{self, Contended, FILE_LOCK, Wait};
 use crate::finding::{Subject, findings};
-use crate::report::{Actor, Contention, Finding, Group};
+use crate::report::{Actor, Contention, Finding, Followed, Group};
 use crate::sentence;
 use crate::slow::process_names;
 use crate::window_slice::ThreadTable;
@@ -72,6 +72,7 @@ impl Explainer<'_> {
             return Ok(None);
         }
         let count = walked.len() as u64;
+        let others = others(&walked, place, &holder);
         let Some(mut finding) = walked.into_iter().nth(place) else {
             return Ok(None);
         };
@@ -81,8 +82,9 @@ impl Explainer<'_> {
             dur_ns_total: lock.waited,
             dur_ns_max: lock.longest[0].dur,
             walked: count,
-            compared: 0,
-            excess: Vec::new(),
+            threads: usize::try_from(lock.threads).unwrap_or(usize::MAX),
+            others,
+            ..Group::default()
         });
         self.headline(lock, &mut finding)?;
         finding.contention = Some(Contention {
@@ -231,4 +233,31 @@ fn callsite(tables: &dyn Tables, wait: &Wait) -> Result<Vec<String>, AnalysisErr
     })?;
     let functions = frames.iter().filter_map(|frame| names.get(frame).cloned());
     Ok(functions.take(FUNCTIONS).collect())
+}
+
+/// The waits of other threads than the one at `place`, for the drawing: one of each.
+fn others(walked: &[Finding], place: usize, holder: &Actor) -> Vec<Followed> {
+    let mut threads = vec![&walked[place].target.actor];
+    let mut others = Vec::new();
+    for finding in walked {
+        let target = &finding.target;
+        let Some(id) = target
+            .id
+            .clone()
+            .filter(|_| !threads.contains(&&target.actor))
+        else {
+            continue;
+        };
+        threads.push(&target.actor);
+        let culprit = finding.culprit.map(|place| &finding.parts[place].culprit);
+        others.push(Followed {
+            actor: target.actor.clone(),
+            what: target.what.clone(),
+            id,
+            begin_ns: target.begin_ns,
+            end_ns: target.end_ns,
+            is_same: culprit == Some(holder),
+        });
+    }
+    others
 }

@@ -137,11 +137,11 @@ impl Explainer<'_> {
         finding.group = Some(Group {
             operation: group.like.operation(),
             count: group.count,
+            threads: group.threads(),
             dur_ns_total: group.total,
             dur_ns_max: longest.dur,
             walked: 1,
-            compared: 0,
-            excess: Vec::new(),
+            ..Group::default()
         });
         Ok(finding)
     }

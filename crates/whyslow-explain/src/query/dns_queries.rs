@@ -14,6 +14,7 @@ use whyslow_model::tables::DnsQueryRow;
 
 use super::Explainer;
 use crate::detectors::counters::has;
+use crate::page::Page;
 use crate::report::{
     Actor, ActorKind, Baseline, Confidence, Finding, Grade, Group, Part, Target, Thing,
 };
@@ -210,6 +211,7 @@ impl Explainer<'_> {
         Some(Finding {
             across: Vec::new(),
             is_trigger: false,
+            page: Page::default(),
             remote: crate::report::Remote::default(),
             target: Target {
                 kind: "query".into(),
@@ -223,11 +225,11 @@ impl Explainer<'_> {
             group: Some(Group {
                 operation: format!("DNS queries to {server} by {}", group.like.comm),
                 count: group.count,
+                threads: group.threads(),
                 dur_ns_total: group.total,
                 dur_ns_max: longest.dur,
                 walked: 0,
-                compared: 0,
-                excess: Vec::new(),
+                ..Group::default()
             }),
             contention: None,
             versus: None,

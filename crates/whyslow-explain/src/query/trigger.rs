@@ -12,6 +12,7 @@ use whyslow_store::each_row;
 
 use super::{Explainer, FINDINGS};
 use crate::finding::{Subject, finding};
+use crate::page::Page;
 use crate::report::{
     Actor, ActorKind, Confidence, Finding, Grade, Part, Remote, Report, Target, Thing,
 };
@@ -247,6 +248,7 @@ impl Explainer<'_> {
             across: Vec::new(),
             remote: Remote::default(),
             is_trigger: false,
+            page: Page::default(),
             target: Target {
                 kind: "device".into(),
                 id: Some(id.clone()),

@@ -11,6 +11,7 @@ use super::results;
 use super::threads::Threads;
 use crate::addresses::OwnAddresses;
 use crate::finding::{self, Subject};
+use crate::page::Page;
 use crate::report::{
     Actor, ActorKind, Baseline, Confidence, Finding, Grade, Part, Remote, RemoteWait, Target,
     Thing, Waiter,
@@ -235,6 +236,7 @@ impl RequestExplainer<'_> {
         let mut finding = Finding {
             across: Vec::new(),
             is_trigger: false,
+            page: Page::default(),
             remote,
             target: Target {
                 kind: "request".into(),

@@ -393,11 +393,11 @@ pub(super) fn finding<'t>(
     let mut group = Group {
         operation: "requests".into(),
         count: slow.len() as u64,
+        all: Some(rows.len() as u64),
         dur_ns_total: lengths(&slow).iter().sum(),
         dur_ns_max: slow[0].dur.unwrap_or(0),
         walked: 1,
-        compared: 0,
-        excess: Vec::new(),
+        ..Group::default()
     };
     let followed = |of: &[&'t Request]| -> Vec<&'t Request> {
         let all = of.iter().copied();

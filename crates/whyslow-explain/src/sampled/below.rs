@@ -17,6 +17,7 @@ use whyslow_store::Tables;
 
 use super::calls::{CallKind, Sampled, Stretch, Waits, apart, plain};
 use super::{ProfileQuery, calls, of_group, silent, time_argument};
+use crate::page::Page;
 use crate::report::{
     Actor, ActorKind, Confidence, Finding, Grade, Hop, Missing, Part, Target, Thing,
 };
@@ -302,6 +303,7 @@ impl FindingBuilder<'_> {
         Finding {
             across: Vec::new(),
             is_trigger: false,
+            page: Page::default(),
             remote: crate::report::Remote::default(),
             verdict,
             confidence,

@@ -22,6 +22,7 @@ use whyslow_model::tables::ThreadStateRow;
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
+use crate::page::Page;
 use crate::report::{
     Activity, Actor, ActorKind, Confidence, Finding, Grade, Group, Missing, Part, Target, Thing,
 };
@@ -333,6 +334,7 @@ impl FindingBuilder<'_> {
         Finding {
             across: Vec::new(),
             is_trigger: false,
+            page: Page::default(),
             remote: crate::report::Remote::default(),
             verdict,
             confidence,
@@ -395,8 +397,7 @@ fn of_group<T>(operation: String, group: &[&T], dur: impl Fn(&T) -> Ns) -> Optio
         dur_ns_total: group.iter().map(|one| dur(one)).sum(),
         dur_ns_max: longest,
         walked: 1,
-        compared: 0,
-        excess: Vec::new(),
+        ..Group::default()
     })
 }
 

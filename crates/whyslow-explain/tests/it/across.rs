@@ -74,6 +74,9 @@ fn report_of(here: &Host, query: &Query, others: &[&Host]) -> Report {
     };
     let report = explain_across(&here.tables(), &query, None, &hosts).expect("an answer");
     report.findings.iter().for_each(conserved);
+    for finding in &report.findings {
+        super::page::check(finding, &finding.target.what);
+    }
     report
 }
 

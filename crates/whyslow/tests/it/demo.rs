@@ -53,12 +53,12 @@ fn the_demo_finds_the_slow_open_and_the_sync_across_it() {
     let report =
         std::fs::read_to_string(place.join("incident.html")).expect("the report is written");
     assert!(
-        report.contains("sync[339]"),
+        report.contains("sync (pid 339)"),
         "its findings are shown without scripts, too"
     );
     for said in [
-        "apache2[243] took 158 ms",
-        "most likely because sync[339] flushed dirty pages to sda (sync)",
+        "apache2 (pid 243): 1 of 305 openat() took 158 ms",
+        "sync (pid 339) ran sync() for 1.46 s and flushed dirty pages to sda.",
     ] {
         assert!(explained.contains(said), "{said}: {explained}");
     }

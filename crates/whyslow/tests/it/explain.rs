@@ -216,12 +216,84 @@ fn the_ticket_form_has_the_verdict_and_the_parts() {
     let place = Place::new();
     let recording = incident(&place);
     let ticket = place.stdout(&["explain", &recording, "--format", "md", "-n", "1"]);
-    assert!(ticket.contains("## 1. openat("), "{ticket}");
+    assert!(
+        ticket.contains("## 1. sync (pid 339) ran sync() for 1.46 s"),
+        "{ticket}"
+    );
+    assert!(
+        ticket.contains("**Who:** apache2 (pid 243): 1 of 305 openat() took 158 ms"),
+        "{ticket}"
+    );
     assert!(ticket.contains("| B | sync_storm | sync[339]"), "{ticket}");
     assert!(
         ticket.contains("whyslow explain web.wsl -w op:"),
         "{ticket}"
     );
+}
+
+#[test]
+fn the_page_is_short_and_the_evidence_is_on_request() {
+    let place = Place::new();
+    let recording = incident(&place);
+    let page = place.stdout(&["explain", &recording, "-n", "1"]);
+    let first = page.lines().next().expect("a line");
+    for part in [
+        "web.wsl · host boardhost · 2026-11-21 ",
+        "(14.8 s) · 0 events lost",
+    ] {
+        assert!(first.contains(part), "{part}: {page}");
+    }
+    let finding = page.split("\n\n").nth(1).expect("a finding");
+    assert!(finding.lines().count() <= 20, "{page}");
+    assert!(
+        finding.starts_with(
+            "1  WHY   sync (pid 339) ran sync() for 1.46 s and flushed dirty pages to sda."
+        ),
+        "{page}"
+    );
+    let labels = ["WHO ", "SURE ", "NOW ", "FIX ", "NEXT "];
+    for label in labels {
+        assert!(finding.contains(label), "{label}: {page}");
+    }
+    assert!(page.contains("\nfine: CPU "), "{page}");
+    assert!(
+        page.contains("not recorded: memory (add --what +mem)"),
+        "{page}"
+    );
+    assert!(!page.contains("sync_storm"), "{page}");
+    for args in [
+        &["explain", &recording, "-n", "1", "--wide"][..],
+        &["explain", &recording, "-w", "op:73778"],
+    ] {
+        let all = place.stdout(args);
+        for part in ["sync_storm", "where the time went", "[B: block:", "NEXT "] {
+            assert!(all.contains(part), "{part}: {all}");
+        }
+    }
+    let ascii = place.stdout(&["explain", &recording, "--ascii"]);
+    assert!(ascii.is_ascii(), "{ascii}");
+}
+
+#[test]
+fn json_and_text_have_the_same_sentences() {
+    let place = Place::new();
+    let recording = incident(&place);
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let report: Value =
+        serde_json::from_str(&place.stdout(&["explain", &recording, "--json"])).expect("JSON");
+    // With all evidence, no sentence is cut.
+    let text = words(&place.stdout(&["explain", &recording, "--wide"]));
+    let markdown = words(&place.stdout(&["explain", &recording, "--format", "md"]));
+    for finding in report["findings"].as_array().expect("findings") {
+        for sentence in ["why", "who", "sure"] {
+            let sentence = finding[sentence].as_str().expect("a sentence");
+            assert!(text.contains(&words(sentence)), "{sentence}: {text}");
+            assert!(
+                markdown.contains(&words(sentence)),
+                "{sentence}: {markdown}"
+            );
+        }
+    }
 }
 
 #[test]

@@ -40,7 +40,7 @@ pub(super) fn html(args: &ReportArgs, talk: &TalkArgs) -> Result<(), Failure> {
     let answers = Answers::of(recording, talk, Definitions::boxed())?;
     let window = window_of(&args.window, &opened)?;
     let contents = Contents::collect(&answers, &opened, window, &queries)?;
-    let verdicts = contents.verdicts();
+    let sentences = contents.sentences();
     let island = packed(&contents.into_json())?;
     let document = assembled(&Parts {
         frame: &frame,
@@ -48,7 +48,7 @@ pub(super) fn html(args: &ReportArgs, talk: &TalkArgs) -> Result<(), Failure> {
         style: &style,
         island: &island,
         title: opened.name(),
-        verdicts: &verdicts,
+        sentences: &sentences,
     })?;
     let bytes = document.len();
     write_to(args.output.as_deref(), Form::Text, |out| {
@@ -87,7 +87,7 @@ struct Parts<'p> {
     style: &'p str,
     island: &'p str,
     title: &'p str,
-    verdicts: &'p [String],
+    sentences: &'p [String],
 }
 
 /// References of the frame to the files of the pages.
@@ -109,10 +109,10 @@ fn assembled(parts: &Parts<'_>) -> Result<String, Failure> {
     let script = parts.script.replace("</script", "<\\/script");
     let style = parts.style.replace("</style", "<\\/style");
     let paragraphs = parts
-        .verdicts
+        .sentences
         .iter()
         .map(|text| format!("<p>{}</p>", whyslow_render::html_text(&shown(text, false))));
-    let verdicts: String = paragraphs.collect();
+    let sentences: String = paragraphs.collect();
     let title = format!(
         "<title>{} – whyslow</title>",
         whyslow_render::html_text(&shown(parts.title, false))
@@ -127,7 +127,7 @@ fn assembled(parts: &Parts<'_>) -> Result<String, Failure> {
                  <style nonce=\"{nonce}\">{style}</style>"
             ),
         );
-    let document = document.replace("<noscript>", &format!("<noscript>{verdicts}"));
+    let document = document.replace("<noscript>", &format!("<noscript>{sentences}"));
     let scripts = format!(
         "<script type=\"text/plain\" id=\"whyslow-report\">{}</script>\n\
          <script nonce=\"{nonce}\">{script}</script>",

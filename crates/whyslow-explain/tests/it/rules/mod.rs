@@ -136,14 +136,30 @@ fn check(file: &Path) -> Result<(), String> {
     if wrong.is_empty() { Ok(()) } else { Err(wrong) }
 }
 
-#[test]
-fn each_rule_holds_where_it_should_and_only_there() {
+/// The findings of all cases, with their titles.
+pub(super) fn findings() -> Vec<(String, Finding)> {
+    let mut found = Vec::new();
+    for file in files() {
+        let text = std::fs::read_to_string(&file).expect("a case");
+        let of_case = |case: &Case<'_>| (case.title.to_owned(), finding_of(case));
+        found.extend(cases(&text).iter().map(of_case));
+    }
+    found
+}
+
+fn files() -> Vec<PathBuf> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/it/rules/cases");
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
         .expect("cases")
         .map(|entry| entry.expect("an entry").path())
         .collect();
     files.sort();
+    files
+}
+
+#[test]
+fn each_rule_holds_where_it_should_and_only_there() {
+    let files = files();
     assert!(!files.is_empty());
     let wrong: String = files.iter().filter_map(|file| check(file).err()).collect();
     assert!(wrong.is_empty(), "{wrong}");

@@ -241,18 +241,20 @@ impl Contents {
         lanes.join(",")
     }
 
-    /// The observations as text, for browsers without scripts.
-    pub(super) fn verdicts(&self) -> Vec<String> {
+    /// The sentences of the findings, for browsers without scripts.
+    pub(super) fn sentences(&self) -> Vec<String> {
         let report = self.answers.get("explain");
-        let list = |key: &str, text: &str| -> Vec<String> {
+        let list = |key: &str, texts: &[&str]| -> Vec<String> {
             let items = report.and_then(|report| report[key].as_array());
             let items = items.into_iter().flatten();
             items
-                .filter_map(|item| item[text].as_str())
+                .flat_map(|item| texts.iter().filter_map(|text| item[*text].as_str()))
                 .map(str::to_owned)
                 .collect()
         };
-        [list("findings", "verdict"), list("observations", "summary")].concat()
+        let mut sentences = list("findings", &["why", "who", "sure"]);
+        sentences.extend(list("observations", &["summary"]));
+        sentences
     }
 
     pub(super) fn into_json(self) -> Value {

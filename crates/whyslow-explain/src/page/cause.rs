@@ -1,0 +1,345 @@
+//! WHY: the cause as one sentence with the culprit as its subject.
+
+use whyslow_model::Ns;
+
+use super::Drawn;
+use super::names::{call, shortened};
+use super::phrases::{Values, phrase};
+use crate::report::{Actor, ActorKind, Confidence, Grade, Part, Thing};
+use crate::sentence::{length, percent};
+
+/// A culprit with a larger share explains all of the time.
+const WHOLE: f64 = 0.9;
+/// Parts with a smaller share are not listed.
+const LISTED_MIN: f64 = 0.05;
+/// Mechanisms whose predicate can be followed by its duration.
+const LASTING: [&str; 4] = ["cpu_running", "timer_sleep", "reclaim", "unseen_wait"];
+/// Parts that are listed if there is no culprit.
+const LISTED: usize = 3;
+/// Share of time without a recorded cause from which nothing can be concluded.
+const UNEXPLAINED: f64 = 0.5;
+
+impl Drawn<'_> {
+    pub(super) fn why(&self) -> String {
+        match (self.culprit, self.other()) {
+            (Some(_), Some(part)) => self.by_other(part),
+            (Some(part), None) => self.by_itself(part),
+            (None, _) => self.without_culprit(),
+        }
+    }
+
+    /// All time attributed to the culprit.
+    fn sum(&self, part: &Part) -> Ns {
+        self.finding.saved_at_most_ns.max(part.dur_ns)
+    }
+
+    /// `1.20 s`, with the share if it is not all of the time: `3.75 ms of 11.1 ms (34 %)`.
+    fn time(&self, part: &Part) -> String {
+        let sum = self.sum(part);
+        let share = sum as f64 / self.length() as f64;
+        if share >= WHOLE {
+            return length(sum);
+        }
+        let whole = length(self.length());
+        format!("{} of {whole} ({})", length(sum), percent(share))
+    }
+
+    fn values<'v>(
+        &'v self,
+        part: &'v Part,
+        victim: &'v str,
+        object: Option<&'v str>,
+    ) -> Values<'v> {
+        let device = part.object.as_ref().filter(|one| one.kind == "device");
+        Values {
+            victim,
+            device: device.map(|thing| thing.name.as_str()),
+            object,
+        }
+    }
+
+    fn by_itself(&self, part: &Part) -> String {
+        let subject = self.names.actor(&self.finding.target.actor);
+        let object = named(part.object.as_ref());
+        let values = self.values(part, "", object.as_deref());
+        let did = values.fill(phrase(&part.mechanism).own);
+        let likely = self.likely(part);
+        let before = if LASTING.contains(&part.mechanism.as_str()) {
+            " for"
+        } else {
+            ":"
+        };
+        format!("{subject} {likely}{did}{before} {}.", self.time(part))
+    }
+
+    fn by_other(&self, part: &Part) -> String {
+        let kind = part.object.as_ref().map(|thing| thing.kind.as_str());
+        if kind == Some("way") {
+            return self.in_transit(part);
+        }
+        if part.culprit.kind == ActorKind::Device && part.grade != Grade::C {
+            return self.slow_device(part);
+        }
+        let subject = self.subject(part);
+        if part.grade == Grade::C {
+            return self.overlap(part, &subject);
+        }
+        let (did, likely) = (self.did(part), self.likely(part));
+        match self.activity() {
+            Some(activity) => {
+                let end = activity.end_ns.unwrap_or(self.recorded.end);
+                let lasted = length(end - activity.begin_ns);
+                let verb = verb(&activity.call);
+                let open = if activity.end_ns.is_none() {
+                    " (still in progress at the end of the recording)"
+                } else {
+                    ""
+                };
+                let sum = self.sum(part);
+                let share = sum as f64 / self.length() as f64;
+                let rest = if share < WHOLE {
+                    let whole = length(self.length());
+                    format!("; that is {} of {whole} ({})", length(sum), percent(share))
+                } else {
+                    String::new()
+                };
+                let call = call(&activity.call);
+                format!("{subject} {verb} {call} for {lasted}{open} and {likely}{did}{rest}.")
+            }
+            None => {
+                let within = part.activity.as_ref().map_or_else(String::new, |activity| {
+                    format!(", in {} among other calls,", call(&activity.call))
+                });
+                format!("{subject}{within} {likely}{did}: {}.", self.time(part))
+            }
+        }
+    }
+
+    /// At the start of a sentence.
+    fn subject(&self, part: &Part) -> String {
+        let subject = self.names.actor(&part.culprit);
+        let is_server = part.mechanism == "dns_lookup" && part.culprit.kind == ActorKind::Peer;
+        let is_address = part
+            .culprit
+            .name
+            .starts_with(|c: char| c.is_ascii_digit() || c == '[');
+        if is_server && is_address {
+            return format!("Name server {subject}");
+        }
+        match part.culprit.kind {
+            ActorKind::Device | ActorKind::Interrupt | ActorKind::Kernel | ActorKind::Unknown => {
+                capitalized(&subject)
+            }
+            ActorKind::Peer if subject.starts_with("the ") => capitalized(&subject),
+            _ => subject,
+        }
+    }
+
+    /// The predicate of a culprit, with the thread between it and the victim.
+    fn did(&self, part: &Part) -> String {
+        let victim = self.names.label(&self.finding.target.actor);
+        let object = named(part.object.as_ref());
+        let values = |victim| self.values(part, victim, object.as_deref());
+        if let Some(journal) = self.journal(part) {
+            return journal;
+        }
+        if let Some(direct) = self.between() {
+            let root = phrase(&part.root).other;
+            let did = values(self.names.label(direct)).fill(root);
+            return format!("{did}; {}", self.held_up(part, direct));
+        }
+        let did = values(victim).fill(phrase(&part.mechanism).other);
+        let is_plain = part.root == part.mechanism || part.mechanism == "sync_storm";
+        if is_plain || part.activity.is_some() {
+            return did;
+        }
+        let root = values(victim).fill(phrase(&part.root).own);
+        format!("{did}, while it {root}")
+    }
+
+    /// What the culprit held up, and how that held up the victim.
+    fn held_up(&self, part: &Part, direct: &Actor) -> String {
+        let victim = self.names.label(&self.finding.target.actor);
+        let values = Values {
+            victim,
+            ..Values::default()
+        };
+        let did = values.fill(phrase(&part.mechanism).other);
+        format!("that held up {}, which {did}", self.names.actor(direct))
+    }
+
+    /// If the victim waited in the journal, that is what the culprit kept busy.
+    fn journal(&self, part: &Part) -> Option<String> {
+        let by_disk = matches!(
+            part.mechanism.as_str(),
+            "sync_storm" | "block_queue" | "block_service" | "journal_wait" | "writeback_wait"
+        );
+        let stack = &self.finding.chain.first().filter(|_| by_disk)?.stack;
+        let has = |part: &str| stack.iter().any(|frame| frame.contains(part));
+        let kind = match (has("jbd2"), has("ext4")) {
+            (true, true) => "ext4",
+            (true, false) => "file system",
+            (false, _) => return None,
+        };
+        let on = Values {
+            device: part
+                .object
+                .as_ref()
+                .filter(|thing| thing.kind == "device")
+                .map(|thing| thing.name.as_str()),
+            ..Values::default()
+        };
+        Some(on.fill(&format!("kept the {kind} journal{{on}} busy")))
+    }
+
+    /// Overlapping in time is no cause.
+    fn overlap(&self, part: &Part, subject: &str) -> String {
+        let victim = self.names.label(&self.finding.target.actor);
+        let object = named(part.object.as_ref());
+        let values = self.values(part, victim, object.as_deref());
+        let did = match self.activity() {
+            Some(activity) => {
+                let end = activity.end_ns.unwrap_or(self.recorded.end);
+                let call = call(&activity.call);
+                let lasted = length(end - activity.begin_ns);
+                format!("{} {call} for {lasted}", verb(&activity.call))
+            }
+            None => format!("possibly {}", values.fill(phrase(&part.mechanism).other)),
+        };
+        let time = self.time(part);
+        format!(
+            "{subject} {did}, which overlaps with {victim} for {time}; causality is not established."
+        )
+    }
+
+    fn slow_device(&self, part: &Part) -> String {
+        let subject = capitalized(&self.names.actor(&part.culprit));
+        let (likely, direct) = (self.likely(part), self.between());
+        let held_up = direct.map_or_else(String::new, |direct| {
+            format!("; {}", self.held_up(part, direct))
+        });
+        let waiting = self
+            .names
+            .label(direct.unwrap_or(&self.finding.target.actor));
+        format!(
+            "{subject} {likely}needed much longer for requests of {waiting} than for similar ones: {}{held_up}.",
+            self.time(part)
+        )
+    }
+
+    fn in_transit(&self, part: &Part) -> String {
+        let way = part.object.as_ref().map_or("", |way| way.name.as_str());
+        let time = self.time(part);
+        format!("The request was in transit {way} for {time}.")
+    }
+
+    /// A word for what is inferred and not certain.
+    fn likely(&self, part: &Part) -> &'static str {
+        let is_sure = part.grade == Grade::A || self.finding.confidence == Confidence::High;
+        if is_sure { "" } else { "most likely " }
+    }
+
+    fn without_culprit(&self) -> String {
+        let finding = self.finding;
+        let target = &finding.target;
+        let took = length(self.length());
+        if finding.remote.is_usual {
+            let usual = finding.baseline.as_ref().map_or_else(String::new, |usual| {
+                format!(", typically {}", length(usual.median_ns))
+            });
+            return format!(
+                "Not slower than usual: {} took {took}{usual}.",
+                shortened(&target.what)
+            );
+        }
+        // What a source without threads reports.
+        let by_phases = finding.parts.iter().any(|part| {
+            let object = part.object.as_ref();
+            object.is_some_and(|thing| thing.kind == "phase")
+        });
+        let summary = finding.remote.summary.strip_prefix(&finding.remote.head);
+        if by_phases && let Some(rest) = summary {
+            return format!("Cannot tell: {}.", rest.trim_start_matches([':', ' ']));
+        }
+        let unexplained = finding.unexplained_ns as f64 / self.length() as f64;
+        if unexplained >= UNEXPLAINED {
+            return format!(
+                "Cannot tell: {} of {took} ({}) have no recorded cause{}.",
+                length(finding.unexplained_ns),
+                percent(unexplained),
+                self.reason()
+            );
+        }
+        self.largest_shares()
+    }
+
+    /// Why the cause was not recorded.
+    fn reason(&self) -> String {
+        let is_lost = self.finding.parts.iter().any(|part| part.root == "lost");
+        if is_lost {
+            return "; events of that time were lost".to_owned();
+        }
+        let missing = self.finding.missing.iter();
+        let missing: Vec<&str> = missing.map(|one| one.events.as_str()).collect();
+        if missing.is_empty() {
+            return String::new();
+        }
+        format!("; not recorded: {}", missing.join(", "))
+    }
+
+    fn largest_shares(&self) -> String {
+        let parts = self.finding.parts.iter();
+        let listed = parts.filter(|part| part.share >= LISTED_MIN).take(LISTED);
+        let shares: Vec<String> = listed
+            .map(|part| {
+                let object = named(part.object.as_ref());
+                let values = self.values(part, "", object.as_deref());
+                let noun = values.fill(phrase(&part.mechanism).noun);
+                let by = match part.culprit.kind {
+                    ActorKind::Own | ActorKind::Unknown | ActorKind::Timer => String::new(),
+                    _ => format!(" because of {}", self.names.actor(&part.culprit)),
+                };
+                format!("{} {noun}{by}", percent(part.share))
+            })
+            .collect();
+        if shares.is_empty() {
+            return "No single cause: no part has more than 5 % of the time.".to_owned();
+        }
+        format!("No single cause: {}.", shares.join(", "))
+    }
+}
+
+/// Sync calls and I/O are work of the thread; in other calls it may wait.
+fn verb(call: &str) -> &'static str {
+    let is_work = [
+        "sync",
+        "write",
+        "read",
+        "send",
+        "truncate",
+        "unlink",
+        "fallocate",
+        "execve",
+    ]
+    .iter()
+    .any(|part| call.contains(part));
+    if is_work && !call.contains('.') {
+        "ran"
+    } else {
+        "was in"
+    }
+}
+
+/// The name of an object that a phrase can use.
+fn named(object: Option<&Thing>) -> Option<String> {
+    let object = object?;
+    let is_named = matches!(object.kind.as_str(), "lock" | "function" | "signal" | "irq");
+    is_named.then(|| shortened(&object.name))
+}
+
+fn capitalized(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(chars).collect()
+    })
+}

@@ -1,0 +1,370 @@
+//! What a culprit did, as the predicate of a sentence, for every mechanism.
+//!
+//! Placeholders: `{victim}` the thread that was held up, `{on}` ` on sda`, `{to}` ` to sda`,
+//! `{from}` ` from sda`, `{of}` ` of sda` (empty without a known device), `{name}` ` NAME` of the
+//! object (empty without one), `{in}` ` in NAME`.
+
+/// Predicates and a noun phrase for one mechanism.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Phrase {
+    /// Id of [`whyslow_model::mechanism::MECHANISMS`].
+    pub(super) id: &'static str,
+    /// What another thread, device or host did to the victim.
+    pub(super) other: &'static str,
+    /// What the slow thread itself did.
+    pub(super) own: &'static str,
+    /// The time spent on it, for lists of shares.
+    pub(super) noun: &'static str,
+}
+
+const fn of(
+    id: &'static str,
+    other: &'static str,
+    own: &'static str,
+    noun: &'static str,
+) -> Phrase {
+    Phrase {
+        id,
+        other,
+        own,
+        noun,
+    }
+}
+
+/// The phrase of a mechanism; that of `unknown` for an unknown id.
+pub(super) fn phrase(id: &str) -> &'static Phrase {
+    let found = PHRASES.iter().find(|phrase| phrase.id == id);
+    found.unwrap_or(&PHRASES[PHRASES.len() - 1])
+}
+
+/// The time spent on a mechanism as a noun phrase: `run-queue waits`.
+pub fn mechanism_noun(id: &str) -> String {
+    Values::default().fill(phrase(id).noun)
+}
+
+/// In the order of the vocabulary, `unknown` last.
+pub(super) static PHRASES: &[Phrase] = &[
+    of("cpu_running", "was on CPU", "was on CPU", "CPU time"),
+    of(
+        "cpu_runqueue",
+        "kept the CPU of {victim} busy",
+        "was queued for a CPU",
+        "run-queue waits",
+    ),
+    of(
+        "cpu_throttled",
+        "had used up the CPU quota of its cgroup",
+        "was throttled: its cgroup had used up its CPU quota",
+        "CPU quota throttling",
+    ),
+    of(
+        "block_service",
+        "was writing data{to} that {victim} needed",
+        "waited for its own requests{to}",
+        "requests in service{on}",
+    ),
+    of(
+        "block_queue",
+        "filled the request queue{of}",
+        "waited behind its own requests{on}",
+        "waits in the request queue{of}",
+    ),
+    of(
+        "block_held",
+        "had its I/O{to} throttled before the block layer (cgroup I/O limit or tag exhaustion)",
+        "had its I/O{to} throttled before the block layer (cgroup I/O limit or tag exhaustion)",
+        "I/O throttled before the block layer",
+    ),
+    of(
+        "journal_wait",
+        "kept the file system journal{on} busy",
+        "waited for a commit of the file system journal{on}",
+        "journal waits{on}",
+    ),
+    of(
+        "writeback_wait",
+        "kept the writeback of dirty pages{to} busy",
+        "waited for writeback of its own pages{to}",
+        "writeback waits{on}",
+    ),
+    of(
+        "sync_storm",
+        "flushed dirty pages{to}",
+        "flushed dirty pages{to}",
+        "flushes of dirty pages{to}",
+    ),
+    of(
+        "reclaim",
+        "made {victim} reclaim memory",
+        "was in direct memory reclaim",
+        "memory reclaim",
+    ),
+    of(
+        "swap_in",
+        "kept the swap device busy that {victim} read pages from",
+        "waited for pages to be swapped in{from}",
+        "swapped-in pages",
+    ),
+    of(
+        "page_fault_io",
+        "kept the device busy from which {victim} read a mapped file",
+        "waited for pages of a mapped file{from}",
+        "page faults with I/O",
+    ),
+    of(
+        "lock_futex",
+        "held the lock that {victim} waited for",
+        "waited for a lock of its own",
+        "waits for locks of the program",
+    ),
+    of(
+        "lock_program",
+        "held the lock{name} that {victim} waited for",
+        "waited for the lock{name}",
+        "waits for the lock{name}",
+    ),
+    of(
+        "unseen_wait",
+        "was blocked in the kernel{in}",
+        "was blocked in the kernel{in}",
+        "waits in the kernel that samples do not show",
+    ),
+    of(
+        "lock_kernel",
+        "held the kernel lock{name} that {victim} waited for",
+        "waited for the kernel lock{name}",
+        "waits for the kernel lock{name}",
+    ),
+    of(
+        "lock_inode",
+        "held the inode lock of the file that {victim} used",
+        "waited for the inode lock of its file",
+        "waits for an inode lock",
+    ),
+    of(
+        "pipe_wait",
+        "kept {victim} waiting at the other end of a pipe",
+        "waited for the other end of a pipe",
+        "pipe waits",
+    ),
+    of(
+        "local_ipc",
+        "kept {victim} waiting for a reply over a local socket",
+        "waited for its peer, which waited for it in turn",
+        "waits for replies over local sockets",
+    ),
+    of(
+        "network_remote",
+        "kept {victim} waiting for a reply",
+        "waited for a reply from another host",
+        "waits for replies from other hosts",
+    ),
+    of(
+        "network_retransmit",
+        "did not acknowledge packets, which were retransmitted",
+        "waited for lost packets to be retransmitted",
+        "retransmitted packets",
+    ),
+    of(
+        "send_delayed",
+        "had sent data that the kernel delayed (Nagle's algorithm or a full window)",
+        "had sent data that the kernel delayed (Nagle's algorithm or a full window)",
+        "delayed sending",
+    ),
+    of(
+        "dns_lookup",
+        "did not reply to a DNS query in time",
+        "waited for a DNS reply",
+        "DNS lookups",
+    ),
+    of(
+        "timer_sleep",
+        "slept by its own timer{in}",
+        "slept by its own timer{in}",
+        "sleeps by timer",
+    ),
+    of(
+        "irq_stolen",
+        "ran on the CPU of {victim}",
+        "lost its CPU to interrupt handlers",
+        "interrupt handlers",
+    ),
+    of(
+        "child_wait",
+        "ran while its parent {victim} waited for its exit",
+        "waited for a child process",
+        "waits for child processes",
+    ),
+    of(
+        "signal_stop",
+        "stopped {victim} by the signal{name}",
+        "was stopped by the signal{name}",
+        "stops by signals",
+    ),
+    of(
+        "temporary_files",
+        "wrote temporary files, read them back and deleted them",
+        "wrote temporary files, read them back and deleted them",
+        "temporary files",
+    ),
+    of(
+        "misbehaving_disk",
+        "was slower than its peers under the same load",
+        "used a disk that was slower than its peers",
+        "a disk that was slower than its peers",
+    ),
+    of(
+        "io_wait",
+        "kept the I/O of {victim} waiting",
+        "waited for its own I/O",
+        "waits for I/O",
+    ),
+    of(
+        "memory_throttle",
+        "kept memory short, which throttled {victim}",
+        "was throttled because memory was short (reclaim or memory.high)",
+        "memory throttling",
+    ),
+    of(
+        "dirty_throttle",
+        "dirtied pages faster than they were written{to}, which throttled {victim}",
+        "was throttled because pages were dirtied faster than they were written{to}",
+        "throttled writes",
+    ),
+    of(
+        "cpu_idle_delay",
+        "was runnable while its CPU was still idle",
+        "was runnable while its CPU was still idle",
+        "wakeups of an idle CPU",
+    ),
+    of(
+        "device_irq",
+        "kept {victim} waiting for a device interrupt",
+        "waited for a device interrupt",
+        "waits for device interrupts",
+    ),
+    of(
+        "kernel_wait",
+        "kept {victim} waiting{in}",
+        "waited{in} of the kernel",
+        "waits for kernel threads",
+    ),
+    of(
+        "producer_idle",
+        "had not started the work that {victim} waited for",
+        "had not started its work",
+        "work that had not started",
+    ),
+    of(
+        "woken_by",
+        "ended a wait of {victim} whose reason is not known",
+        "waited for a reason that is not known",
+        "waits whose reason is not known",
+    ),
+    of(
+        "still_blocked",
+        "was still blocked when the recording ended",
+        "was still blocked when the recording ended",
+        "waits still in progress at the end",
+    ),
+    of(
+        "lost",
+        "did what the lost events would show",
+        "did what the lost events would show",
+        "time of lost events",
+    ),
+    of(
+        "unknown",
+        "did what no recorded event shows",
+        "did what no recorded event shows",
+        "time without a recorded cause",
+    ),
+];
+
+/// Values of the placeholders.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Values<'v> {
+    pub(super) victim: &'v str,
+    /// Name of the device, if the object is one.
+    pub(super) device: Option<&'v str>,
+    /// Name of the object, whatever it is.
+    pub(super) object: Option<&'v str>,
+}
+
+impl Values<'_> {
+    fn of(&self, placeholder: &str) -> String {
+        let with = |word: &str, value: Option<&str>| {
+            value.map_or_else(String::new, |value| format!(" {word} {value}"))
+        };
+        match placeholder {
+            "victim" => self.victim.to_owned(),
+            "on" | "to" | "from" | "of" => with(placeholder, self.device),
+            "in" => with(placeholder, self.object),
+            "name" => self
+                .object
+                .map_or_else(String::new, |name| format!(" {name}")),
+            _ => String::new(),
+        }
+    }
+
+    /// A phrase with its placeholders filled in, in one pass: values may contain braces.
+    pub(super) fn fill(&self, phrase: &str) -> String {
+        let mut filled = String::with_capacity(phrase.len() + 32);
+        let mut rest = phrase;
+        while let Some((before, after)) = rest.split_once('{') {
+            filled.push_str(before);
+            let (placeholder, after) = after.split_once('}').unwrap_or((after, ""));
+            filled.push_str(&self.of(placeholder));
+            rest = after;
+        }
+        filled.push_str(rest);
+        filled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use whyslow_model::mechanism::MECHANISMS;
+
+    use super::*;
+
+    #[test]
+    fn every_mechanism_has_a_phrase_and_no_other_id_has() {
+        for (id, _) in MECHANISMS {
+            let found = phrase(id);
+            assert_eq!(found.id, *id);
+            for text in [found.other, found.own, found.noun] {
+                assert!(!text.is_empty() && !text.contains('_'), "{id}: {text}");
+            }
+            assert!(!found.own.contains("{victim}"), "{id}");
+        }
+        assert_eq!(PHRASES.len(), MECHANISMS.len());
+        assert_eq!(phrase("no such mechanism").id, "unknown");
+    }
+
+    #[test]
+    fn placeholders_are_filled_in_once() {
+        let values = Values {
+            victim: "{on}",
+            device: Some("sda"),
+            object: Some("sda"),
+        };
+        let filled = values.fill("kept {victim} waiting{on} for{name}{from}{in}{to}{of}");
+        assert_eq!(
+            filled,
+            "kept {on} waiting on sda for sda from sda in sda to sda of sda"
+        );
+        let none = Values::default();
+        assert_eq!(none.fill("flushed dirty pages{to}"), "flushed dirty pages");
+        // Every placeholder of the table has a meaning.
+        for phrase in PHRASES {
+            for text in [phrase.other, phrase.own, phrase.noun] {
+                let places = text.split('{').skip(1);
+                for place in places {
+                    let name = place.split('}').next().unwrap_or("");
+                    assert!(!values.of(name).is_empty(), "{}: {name}", phrase.id);
+                }
+            }
+        }
+    }
+}
