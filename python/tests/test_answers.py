@@ -304,7 +304,7 @@ def test_a_kind_of_tomorrow_needs_no_change_here(
 @pytest.mark.parametrize(
     ("script", "error", "part"),
     [
-        ("echo '{\"schema_version\": 2}'", whyslow.ProgramError, "version 2"),
+        ("echo '{\"schema_version\": 3}'", whyslow.ProgramError, "version 3"),
         ("echo '{'", whyslow.QueryError, "does not return tables"),
         ("echo '[]'", whyslow.QueryError, "does not return tables"),
         ("echo broken >&2; exit 1", whyslow.QueryError, "broken"),

@@ -3,16 +3,16 @@
 -- Each is tested three times: whether its tail is far slower (more operations beyond the peers'
 -- 99th percentile), whether its median is higher than that of its peers, and whether its median is
 -- higher than its own other kinds of operations predict. If nothing deviates, the probability that
--- any is named is at most 1 % over all tests of one result (Holm). A minimum effect is required:
+-- any is reported is at most 1 % over all tests of one result (Holm). A minimum effect is required:
 -- for the tail three times as many slow operations as usual, and at least five; for the median 1.5
 -- times the expected value, or 1.25 times the peers' with two of three operations longer than it.
 --
 -- Parameters:
 --   by = host   compare hosts; or each device, file, process, endpoint, name or outcome of a host;
 --               or groups of hosts by the name of a label (rack, kernel, …)
---   kind        only operations of KIND (io, block, sched, …)
---   op          only operations of class OP (read, write, …)
---   key         only the value KEY of the dimension
+--   kind        include only operations of KIND (io, block, sched, …)
+--   op          include only operations of class OP (read, write, …)
+--   key         include only value KEY of the dimension
 --   within      compare only hosts with the same value of label WITHIN, such as the machine type
 --   all = false   show all comparisons, not only deviations
 --   limit = 100 show at most LIMIT rows

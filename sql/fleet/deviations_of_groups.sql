@@ -2,7 +2,7 @@
 --
 -- The unit is the host, not the operation: a group deviates if its hosts rank higher than the
 -- others by their medians or by their shares of slow operations (Mann-Whitney test). If nothing
--- differs, the probability that any group is named is at most 1 % over all tests of one result
+-- differs, the probability that any group is reported is at most 1 % over all tests of one result
 -- (Holm). The median host of the group must differ from that of the others by a quarter of the
 -- median, or by three times as many slow operations. Groups with fewer than four hosts are not
 -- tested.

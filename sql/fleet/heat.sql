@@ -1,8 +1,8 @@
 -- heat: operations and their durations by host and time, for a heat map.
 --
 -- Parameters:
---   kind        only operations of KIND (io, block, sched, …)
---   op          only operations of class OP (read, write, …)
+--   kind        include only operations of KIND (io, block, sched, …)
+--   op          include only operations of class OP (read, write, …)
 --   bin = 10s   cell length, in whole seconds
 --   limit = 100000 show at most LIMIT rows
 --

@@ -4,10 +4,10 @@
 -- middle of a bucket (at most 1.6 % off), clamped to the shortest and the longest duration.
 --
 -- Parameters:
---   kind        only operations of KIND (io, block, sched, …)
---   op          only operations of class OP (read, write, …)
+--   kind        include only operations of KIND (io, block, sched, …)
+--   op          include only operations of class OP (read, write, …)
 --   dimension = all   one row per process, file, device, name, endpoint or outcome
---   key         only the value KEY of the dimension
+--   key         include only value KEY of the dimension
 --   label       one row per value of label LABEL (kernel, rack, …)
 --   limit = 100 show at most LIMIT rows
 --

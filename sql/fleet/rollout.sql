@@ -9,8 +9,8 @@
 --   at          time of the change, such as 2026-03-01T12:00:00Z
 --   label       name of a label (version, kernel, …); needs VALUE, excludes AT
 --   value       value of LABEL: hosts that have it count as after
---   kind        only operations of KIND (io, block, sched, …)
---   op          only operations of class OP (read, write, …)
+--   kind        include only operations of KIND (io, block, sched, …)
+--   op          include only operations of class OP (read, write, …)
 --   least = 1.1   smallest ratio that counts as a difference
 --   limit = 100 show at most LIMIT rows
 --

@@ -8,8 +8,8 @@
 --
 -- Parameters:
 --   label       compare each value of label LABEL (kernel, rack, …) with the rest of the hosts
---   kind        only operations of KIND (io, block, sched, …)
---   op          only operations of class OP (read, write, …)
+--   kind        include only operations of KIND (io, block, sched, …)
+--   op          include only operations of class OP (read, write, …)
 --   bin = 1s    bin length and resolution of the result, in whole seconds
 --   all = false   show all series, not only shifted ones
 --   limit = 100 show at most LIMIT rows

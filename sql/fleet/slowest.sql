@@ -4,8 +4,8 @@
 -- several recordings of a host count once. A window selects those that start in it, to the ns.
 --
 -- Parameters:
---   kind        only operations of KIND (io, block, sched, …)
---   op          only operations of class OP (read, write, …)
+--   kind        include only operations of KIND (io, block, sched, …)
+--   op          include only operations of class OP (read, write, …)
 --   limit = 50  show at most LIMIT rows
 --
 -- host        host, text

@@ -14,7 +14,7 @@ export async function copy(text: string, what: string): Promise<void> {
         field.select();
         const isDone = document.execCommand("copy");
         field.remove();
-        toast(isDone ? `${what} copied` : `cannot copy ${what}`);
+        toast(isDone ? `${what} copied` : `cannot copy the ${what}`);
     }
 }
 

@@ -16,7 +16,7 @@ interface Contents {
     readonly window: string | null;
 }
 
-const OTHER_WINDOW = "for the whole window of the report; this window alone is not included";
+const OTHER_WINDOW = "for the whole window of the report, which does not include this window alone";
 
 /** Id of the element with the data. */
 const PLACE = "whyslow-report";
@@ -71,7 +71,7 @@ export class Island implements Transport {
         if (endpoint === "tile") return this.#tile(words);
         const answer = this.#answer(endpoint, words);
         if (answer === undefined) {
-            const hint = "query the recording in a terminal; “copy command” gives the command";
+            const hint = "query the recording in a terminal with the command that “copy command” copies";
             return Promise.reject(new ApiError("not included in this report", 404, hint));
         }
         return Promise.resolve(new TextEncoder().encode(JSON.stringify(answer)).buffer);

@@ -53,9 +53,10 @@ export function stateTitle(state: TopicState): string {
     }
 }
 
-/** The command that records the missing events; null if `recordWith` is an instruction. */
+/** The command that records the missing events; null if `recordWith` has none. */
 export function recordCommand(recordWith: string | null): string | null {
-    return recordWith?.startsWith("--") ? `whyslow record ${recordWith}` : null;
+    if (recordWith?.startsWith("--")) return `whyslow record ${recordWith}`;
+    return /`(whyslow [^`]+)`/.exec(recordWith ?? "")?.[1] ?? null;
 }
 
 /** Several options of `record` as one: `--what +locks,+net`; other options one after another. Null without any. */
@@ -65,4 +66,11 @@ export function joinedOptions(options: readonly string[]): string | null {
     const rest = options.filter((one) => one.startsWith("--") && !one.startsWith(flag));
     const what = topics.length > 0 ? [`${flag}${[...new Set(topics)].join(",")}`] : [];
     return [...what, ...new Set(rest)].join(" ") || null;
+}
+
+/** The reason as a sentence. */
+export function reasonText(state: TopicState, reason: string | null): string {
+    const text = reason ?? stateTitle(state);
+    const first = Array.from(text)[0] ?? "";
+    return `${first.toUpperCase()}${text.slice(first.length)}${/[.!?…]$/.test(text) ? "" : "."}`;
 }

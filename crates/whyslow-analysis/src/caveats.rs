@@ -36,7 +36,7 @@ pub(crate) fn about(
     if of_waits && !context.has("wakeup") && context.has(STATES.table.name) {
         caveats.push(
             "run-queue latency incomplete: wakeups not recorded (sched_wakeup); only waits after preemption \
-             are known, other waits for a CPU count as sleep"
+             are shown, other run-queue waits count as sleep"
                 .into(),
         );
     }
@@ -118,7 +118,7 @@ fn tracer(context: &Context<'_>, spec: &Spec) -> Option<String> {
     (is_noted && !context.query.filter.no_tracer).then(|| {
         if context.leaves_recorder_out() {
             return format!(
-                "the recorder is left out: {} (select it with --pid)",
+                "the recorder is excluded: {} (select it with --pid)",
                 names.join(", ")
             );
         }

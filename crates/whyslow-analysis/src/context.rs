@@ -356,7 +356,7 @@ fn check_interval(interval: Ns, span: Window) -> Result<(), AnalysisError> {
     }
     if span.length() / interval >= INTERVALS_MAX {
         return Err(AnalysisError::query(
-            format!("more than {INTERVALS_MAX} intervals in the window"),
+            format!("the window has more than {INTERVALS_MAX} intervals"),
             "use a longer interval, or a shorter window with -w",
         ));
     }

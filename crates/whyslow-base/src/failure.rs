@@ -305,9 +305,10 @@ impl From<DetectError> for Failure {
             ..Self::new(error.to_string())
         };
         match &error {
-            DetectError::Recording { path } => {
-                failure.hint(format!("query it: whyslow info {}", path.display()))
-            }
+            DetectError::Recording { path } => failure.hint(format!(
+                "query it: whyslow info {}",
+                crate::quoted(&path.to_string_lossy())
+            )),
             DetectError::Open { source, .. } => failure.hint_for(source),
             DetectError::Unsupported { .. } => {
                 failure.hint("list the formats that can be imported: whyslow import --formats")
@@ -354,7 +355,7 @@ impl From<RecordError> for Failure {
                 failure.hint(format!("run it as root: {}", as_root(std::env::args_os())))
             }
             RecordError::NoTypes => failure.hint(
-                "record with LTTng, for which `whyslow doctor` prints the commands, or use a kernel with CONFIG_DEBUG_INFO_BTF",
+                "record with LTTng (`whyslow doctor` prints the commands), or use a kernel with CONFIG_DEBUG_INFO_BTF=y",
             ),
             RecordError::Container => {
                 failure.hint("record on the host, or start the container with --pid=host")
@@ -380,7 +381,7 @@ impl From<RecordError> for Failure {
                     };
                     failure.hint(format!(
                         "import what was written so far: whyslow import {}{elsewhere}",
-                        path.display()
+                        crate::quoted(&path.to_string_lossy())
                     ))
                 } else {
                     failure

@@ -16,10 +16,11 @@ pub fn normalised(path: &Path) -> PathBuf {
     let parts = path.components().filter(|part| *part != Component::CurDir);
     let found: PathBuf = parts.collect();
     let first = found.as_os_str().as_encoded_bytes().first();
+    let is_marked = path.components().next() == Some(Component::CurDir);
     match first {
         None => path.to_owned(),
-        // An option or @last, without the `./`.
-        Some(b'-' | b'@') => Path::new(".").join(found),
+        // Without the `./` it would be an option, or @last.
+        Some(b'-' | b'@') if is_marked => Path::new(".").join(found),
         Some(_) => found,
     }
 }
@@ -80,6 +81,7 @@ mod tests {
         check("a/../web.wsl", "a/../web.wsl");
         check(".", ".");
         check("./@last", "./@last");
+        check("@live", "@live");
         check("./-x.wsl", "./-x.wsl");
     }
 

@@ -128,7 +128,7 @@ fn messages(source: &str) -> BTreeSet<(&'static str, String)> {
             match token {
                 Token::Mark('(') => depth += 1,
                 Token::Mark(')') => depth -= 1,
-                Token::Text(text) if depth > 0 && text.contains(' ') => {
+                Token::Text(text) if depth > 0 && is_sentence(text) => {
                     found.insert((*called, text.clone()));
                 }
                 _ => {}
@@ -139,6 +139,11 @@ fn messages(source: &str) -> BTreeSet<(&'static str, String)> {
         }
     }
     found
+}
+
+/// Whether a text is more than a word or a separator.
+fn is_sentence(text: &str) -> bool {
+    text.contains(' ') && text.contains(char::is_alphabetic)
 }
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {

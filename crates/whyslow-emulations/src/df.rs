@@ -23,9 +23,9 @@ pub(crate) static TOOL: Tool = Tool {
 
 const NOTES: &str = "\
 Shows the state at the end of the window. File system space is sampled every ten seconds and at the
-end of the recording, for local file systems that the recorder sees: not for network and FUSE file
-systems, which may hang, nor for those mounted only in other mount namespaces. If a file system is
-mounted more than once, the mount point with the shortest path is shown.";
+end of the recording, for local file systems in the mount namespace of the recorder. Network and
+FUSE file systems are omitted, because they may hang. If a file system is mounted more than once,
+the mount point with the shortest path is shown.";
 
 #[derive(Debug, Clone, Args)]
 struct DfArgs {
@@ -34,7 +34,7 @@ struct DfArgs {
     /// Print sizes in kilobytes (the default)
     #[arg(short)]
     kilobytes: bool,
-    /// Print sizes in human-readable units
+    /// Print sizes in powers of 1024 with a unit, like -h of df
     #[arg(short = 'H', long)]
     human_readable: bool,
     /// List inodes instead of bytes

@@ -23,11 +23,11 @@ pub(crate) static TOOL: Tool = Tool {
 const NOTES: &str = "\
 Always in batch mode. Without -d and -n there is one list for the whole window.
 
-DISK READ is the block read requests that a thread submitted; DISK WRITE the bytes that its write
-calls transferred to files (not below /proc, /sys, /dev). Total is their sum, Current what the disks
-completed. IO is uninterruptible sleep: whether a sleep waited for I/O is not recorded. PRIO, USER
-and SWAPIN are not recorded. Unrecorded values are shown as -. Order: bytes transferred, then IO,
-then id.";
+DISK READ counts the bytes of block read requests that a thread submitted, DISK WRITE the bytes that
+its write calls transferred to files (not below /proc, /sys, /dev). Total is their sum, Current is
+what the disks completed. IO is uninterruptible sleep: whether a sleep waited for I/O is not
+recorded. PRIO, USER and SWAPIN are not recorded. Unrecorded values are shown as -. Order: bytes
+transferred, then IO, then id.";
 
 #[derive(Debug, Clone, Args)]
 struct IotopArgs {
@@ -36,7 +36,7 @@ struct IotopArgs {
     /// Use batch mode (always in effect)
     #[arg(short, long)]
     batch: bool,
-    /// Show only threads or processes that did I/O
+    /// Show only threads (with -P: processes) that did I/O
     #[arg(short, long)]
     only: bool,
     /// Show processes instead of threads
@@ -48,7 +48,7 @@ struct IotopArgs {
     /// Print a list every SEC seconds [default with -n: 1]
     #[arg(short, long, value_name = "SEC")]
     delay: Option<String>,
-    /// Show only processes PID
+    /// Show only process PID
     #[arg(short, long, value_delimiter = ',')]
     pid: Vec<i32>,
     /// Show I/O since the start of the window instead of per second

@@ -28,10 +28,10 @@ pub(crate) static TOOL: Tool = Tool {
 
 const NOTES: &str = "\
 Always in batch mode. Without -d and -n there is one list for the whole window. Times and states are
-those at the end of the interval, %CPU is of the interval; TIME+ is the CPU time since the start of
+those at the end of the interval, %CPU covers the interval; TIME+ is the CPU time since the start of
 the window, as earlier time is not recorded. A process has the state and priority of its first
-thread. Load, memory and sizes are from the last sample, taken once a second (with more than 300
-processes, in turns); unrecorded values, including st of %Cpu(s), are shown as -. wa is idle time
+thread. Load, memory and sizes are from the last sample, taken once a second (round-robin above 300
+processes); unrecorded values, including st of %Cpu(s), are shown as -. wa is idle time
 while a thread was in uninterruptible sleep. Processes that ended in the interval are listed with
 state -. With -H each line is a thread.";
 
@@ -57,7 +57,7 @@ struct TopArgs {
     /// Sort by COLUMN
     #[arg(short = 'o', long, value_name = "COLUMN", default_value = "%CPU")]
     sort_override: Sort,
-    /// Show only processes PID
+    /// Show only process PID
     #[arg(short, long, value_delimiter = ',')]
     pid: Vec<i32>,
 }

@@ -13,7 +13,7 @@ use crate::walk::Walk;
 use crate::window_slice::{Call, Utid, WindowSlice};
 
 /// What the last hop of a chain did if the thread before it was not blocked by it directly.
-pub(crate) const CAUSED: &str = "caused it";
+pub(crate) const CAUSED: &str = "caused the wait";
 /// Maximum number of ids that a part cites as evidence.
 const EVIDENCE_MAX: usize = 5;
 
@@ -309,7 +309,7 @@ impl Blame<'_> {
         let at_end = self.at_end(walk, interval);
         let did = match interval.reason.mechanism {
             "cpu_running" => "ran",
-            "cpu_runqueue" | "cpu_idle_delay" | "cpu_throttled" => "could not run",
+            "cpu_runqueue" | "cpu_idle_delay" | "cpu_throttled" => "was runnable",
             _ => "waited",
         };
         chain.push(self.hop(

@@ -5,7 +5,7 @@
 //! to the last wait for that lock.
 //!
 //! A thread that waits for work is idle, not blocked, although it may wait at a futex, too: of a
-//! condition variable, a semaphore or an event. These are told apart by what follows. A thread that
+//! condition variable, a semaphore or an event. What follows distinguishes these. A thread that
 //! waited for a mutex holds it afterwards, and releases it by a wake at the same address; so does
 //! one that waited for a semaphore that serves as a lock, as in Python. A thread that waited for
 //! work does not wake anything there. The value that a wait expects decides where it is known: it is
@@ -94,6 +94,8 @@ pub(crate) struct Contended {
     pub(crate) wall: Ns,
     /// Mean share of the time of the blocked threads.
     pub(crate) share: f64,
+    /// When the last wait ended.
+    pub(crate) end: Ns,
     /// The longest waits of any thread, the longest first.
     pub(crate) longest: Vec<Wait>,
 }
@@ -227,6 +229,7 @@ impl Sum {
             waited,
             wall: self.wall,
             share: mean.min(1.0),
+            end: self.end,
             longest: self.longest,
         })
     }
@@ -326,7 +329,7 @@ impl Reader {
 
     fn kernel_locks(&mut self, tables: &dyn Tables) -> Result<()> {
         let ints = ["ts", "ts_end", "utid", "id", "callsite_id"];
-        let columns = (&ints[..], &["lock", "kind", "told_by"][..]);
+        let columns = (&ints[..], &["lock", "kind", "reported_by"][..]);
         let window = Some(self.window);
         rows(tables, LockWaitRow::TABLE, columns, window, |cells, row| {
             // Locks of programs have findings of their own.

@@ -406,7 +406,7 @@ impl FindingBuilder<'_, '_> {
             );
         }
         if self.is_short() && self.subject.kind != "operation" {
-            caveats.push("no baseline, and shorter than 1 ms: this may not be slow".into());
+            caveats.push("no baseline, and shorter than 1 ms: it may be as fast as usual".into());
         }
         let lost = self
             .parts

@@ -82,7 +82,7 @@ fn reasons(tables: &dyn Tables, window: Option<Window>) -> Result<Vec<Reason>, A
         found.push(reason(
             "events_lost",
             format!("events were lost in {:.0} % of the time", 100.0 * lost),
-            "record again with a larger buffer: whyslow record --buffer 256MiB",
+            "record again with a larger buffer: sudo whyslow record --buffer 256MiB",
         ));
     }
     Ok(found)
@@ -129,31 +129,34 @@ fn without_operations(
     {
         return Ok(None);
     }
-    let by_default = "`whyslow record` records system calls, scheduling and disks by default";
-    let is_topic = topics(tables)?.is_some_and(|topics| topics.contains("syscalls"));
+    let by_default = "record the default topics: sudo whyslow record";
+    let topics = topics(tables)?;
+    let is_topic = topics
+        .as_ref()
+        .is_some_and(|topics| topics.contains("syscalls"));
     Ok(Some(if are_recorded {
         reason(
             "no_operations",
             "no system call, request or DNS lookup happened in this window",
-            "choose another window: -w",
+            "choose another window with -w",
         )
     } else if is_topic {
         reason(
             "no_operations",
             "system calls were recorded, but none happened",
-            "record for longer, or more processes: whyslow record",
+            "record for longer, or without -p, --comm and --cgroup",
         )
-    } else if has(tables, "counter") && !has(tables, "thread_state") {
+    } else if topics.is_none() && has(tables, "counter") && !has(tables, "thread_state") {
         reason(
             "averages_only",
-            "slow operations unavailable: this recording has only averages from another tool",
-            "record waits and their causes: whyslow record",
+            "slow operations unavailable: the recording contains only averages of another tool",
+            "record waits and their causes: sudo whyslow record",
         )
-    } else if !OTHER_TABLES.iter().any(|name| has(tables, name)) {
+    } else if topics.is_none() && !OTHER_TABLES.iter().any(|name| has(tables, name)) {
         reason(
             "nothing_recorded",
             "slow operations unavailable: no operations recorded",
-            "`whyslow info` lists the contents of this recording",
+            "list the contents of the recording: whyslow info",
         )
     } else {
         reason(

@@ -342,7 +342,7 @@ pub static ALL: &[Mechanism] = &[
     ),
     of(
         "io_wait",
-        "A request was on its way through the file system and the block layer, or the call waited for its own I/O, as far as system calls show.",
+        "The I/O of the call had not reached the disk yet, or, without scheduling events, the call waited for its own I/O.",
         "Less than a millisecond before a request starts; or, without scheduling events, the call's own requests.",
         &[],
         "Documentation/block/",
@@ -352,7 +352,9 @@ pub static ALL: &[Mechanism] = &[
         "Programs dirty pages faster than the disk writes them, and balance_dirty_pages() makes each writer sleep, up to 200 ms at a time: all writers of the device, not only the heaviest.",
         "writeback:balance_dirty_pages with its pause. It is attributed to the process that wrote most of the bytes to files of that device in the last 30 s.",
         &[
-            any("write less, or bypass the page cache: O_DIRECT, sync_file_range"),
+            any(
+                "write less, start writeback early (sync_file_range), or bypass the page cache (O_DIRECT)",
+            ),
             v2(
                 "limit the writer with io.max and memory.high of its cgroup, so that only it is throttled",
             ),
@@ -386,19 +388,19 @@ pub static ALL: &[Mechanism] = &[
     ),
     of(
         "producer_idle",
-        "The thread that was waited for had not started on the work: when the wait started, it was itself waiting for work.",
+        "The thread that should do the work had not started on it: at the start of the wait it was itself waiting for work.",
         "Its own wait had started before, in a call that waits for work.",
         &[any(
-            "check how work reaches that thread: queue, scheduler, number of workers",
+            "check what delays that thread: its queue, scheduling, the number of workers",
         )],
         "docs/guide.md",
     ),
     of(
         "woken_by",
-        "Another thread woke it. What it waited for is not known.",
-        "Only the wakeup is known: no stack, lock or system call shows the reason.",
+        "Another thread woke the thread. What it had waited for is unknown.",
+        "Only the wakeup was recorded: no stack, lock or system call shows the reason.",
         &[any(
-            "record stacks and locks: `whyslow record` does by default",
+            "record stacks and locks (default topics): whyslow record",
         )],
         "docs/guide.md",
     ),
@@ -425,7 +427,7 @@ pub static ALL: &[Mechanism] = &[
         "No recorded event shows the cause.",
         "The start, the end or the wakeup is missing.",
         &[any(
-            "check the events that were not recorded, listed with each finding",
+            "record the missing events, which each finding lists under `not recorded`",
         )],
         "docs/guide.md",
     ),

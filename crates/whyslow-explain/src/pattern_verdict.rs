@@ -87,6 +87,22 @@ impl Calls {
         number
     }
 
+    fn key(&mut self, numbers: &mut FxHashMap<String, u32>, key: String) -> u32 {
+        let next = self.keys.len() as u32;
+        *numbers.entry(key).or_insert_with_key(|key| {
+            self.keys.push(key.clone());
+            next
+        })
+    }
+
+    fn worker(&mut self, threads: &mut FxHashMap<i64, u32>, utid: i64, tid: i64) -> u32 {
+        let next = self.workers.len() as u32;
+        *threads.entry(utid).or_insert_with(|| {
+            self.workers.push(format!("thread {tid}"));
+            next
+        })
+    }
+
     fn read(
         tables: &dyn Tables,
         window: Option<Window>,
@@ -122,17 +138,9 @@ impl Calls {
                     continue;
                 }
                 let key = format!("{call} by {}", comm.get(row).unwrap_or("?"));
-                let next = found.keys.len() as u32;
-                let key = *numbers.entry(key).or_insert_with_key(|key| {
-                    found.keys.push(key.clone());
-                    next
-                });
+                let key = found.key(&mut numbers, key);
                 let worker = utid.get(row).map_or(UNIDENTIFIED, |utid| {
-                    let next = found.workers.len() as u32;
-                    *threads.entry(utid).or_insert_with(|| {
-                        found.workers.push(format!("thread {}", tid.or_zero(row)));
-                        next
-                    })
+                    found.worker(&mut threads, utid, tid.or_zero(row))
                 });
                 let peer = path
                     .get(row)

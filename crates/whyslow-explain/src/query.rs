@@ -2,6 +2,7 @@
 
 mod caveats;
 mod contended;
+mod devices;
 mod dns_lookups;
 mod dns_queries;
 mod followed;
@@ -9,6 +10,7 @@ mod marks;
 mod profiles;
 mod rows;
 mod selected;
+mod starved_threads;
 mod trigger;
 
 use std::ops::ControlFlow;
@@ -23,10 +25,9 @@ use whyslow_store::Tables;
 use crate::finding::{Subject, finding, findings};
 use crate::patterns::Class;
 use crate::ranked::{add_by_time, ranked};
-use crate::report::{Confidence, Finding, Group, Judged, Reason, Report, SCHEMA};
+use crate::report::{Finding, Group, Judged, Report, SCHEMA};
 use crate::sampled;
 use crate::slow::{self, Programs, SlowGroup, Wanted};
-use crate::starved::{self, Starved};
 use crate::versus::{Other, Per, versus};
 use crate::wall_clock::WallClock;
 use crate::{advice, group_excess, judged};
@@ -132,23 +133,7 @@ fn unwritten(
             report.findings.extend(explainer.thread(*tid, window)?);
         }
     } else if !query.devices.is_empty() {
-        let (window, devices) = (query.window, &query.devices);
-        let mut found = crate::detectors::devices::find(tables, window, devices, &query.recording)?;
-        found.retain(|observation| devices.contains(&observation.culprit.name));
-        if found.is_empty() {
-            report.reasons.push(Reason {
-                id: "no_requests",
-                summary: format!("no requests to {} in this recording", devices.join(", ")),
-                next: "list the devices: whyslow block stats --by dev".into(),
-            });
-            report.judged = Judged::CannotTell;
-            return Ok(report);
-        }
-        report.observations = found;
-        explainer.add_trigger(&mut report)?;
-        judged::judge(tables, query.window, &mut report)?;
-        advice::fit(tables, &mut report)?;
-        return Ok(report);
+        return explainer.compare_devices(report);
     } else {
         let is_of_all = query.calls.is_empty() && !query.selects_threads();
         let find = || crate::detectors::run(tables, query.window, &query.recording);
@@ -178,8 +163,6 @@ const CANDIDATES: usize = 16;
 const COMPARED: u64 = 100_000;
 /// Threads of one name that are compared with a thread of another recording.
 const NAMESAKES: usize = 16;
-/// Starved threads that are explained.
-const STARVED: usize = 3;
 
 struct Explainer<'a> {
     tables: &'a dyn Tables,
@@ -255,7 +238,7 @@ impl Explainer<'_> {
         }
         let Some(call) = self.call(id, window)?.filter(|_| table == "syscall") else {
             return Err(AnalysisError::Query {
-                message: format!("cannot explain row {id} of `{table}`: it belongs to no known thread"),
+                message: format!("cannot explain row {id} of `{table}`: not a call, request or wait of a known thread"),
                 hint: Some("pass an id of `top` or `log` (op:ID, block:ID, state:ID, lock:ID, dns:ID), or a window and a thread: -w A..B -t TID".into()),
             });
         };
@@ -563,67 +546,6 @@ impl Explainer<'_> {
             of_group.excess = group_excess::excess(&slow, &usual);
         }
         Ok(())
-    }
-
-    /// Threads that could not run, or waited for memory.
-    fn starved(&self, known: &[Finding], utids: &[i32]) -> Result<Vec<Finding>, AnalysisError> {
-        let query = self.query;
-        // If slow calls explain most of a thread's waits, it already has a finding.
-        let is_known = |thread: &Starved| {
-            let of_thread = known
-                .iter()
-                .filter(|finding| finding.target.actor.tid == Some(thread.tid));
-            let groups = of_thread.filter_map(|finding| finding.group.as_ref());
-            groups.map(|group| group.dur_ns_total).sum::<Ns>() * 2 >= thread.total
-        };
-        let found = starved::threads(self.tables, query.window)?;
-        let is_wanted = |thread: &&Starved| utids.is_empty() || utids.contains(&thread.utid);
-        let mut findings = Vec::new();
-        let wanted = found
-            .iter()
-            .filter(is_wanted)
-            .filter(|thread| !is_known(thread));
-        for thread in wanted.take(STARVED) {
-            let (begin, end, tid) = (thread.begin, thread.end, thread.tid);
-            let mut finding = finding(
-                self.tables,
-                &Subject {
-                    utid: thread.utid,
-                    begin,
-                    end,
-                    kind: "thread",
-                    id: None,
-                    what: format!(
-                        "a window with {} wait{} for CPU or memory ({} in total)",
-                        thread.waits,
-                        if thread.waits == 1 { "" } else { "s" },
-                        crate::sentence::length(thread.total)
-                    ),
-                    cut: None,
-                    only_waits: true,
-                    baseline: None,
-                    reproduce: self.command(&format!(
-                        "-w {} -t {tid}",
-                        crate::sentence::window(begin, end)
-                    )),
-                    recording: query.recording.clone(),
-                },
-            )?;
-            finding.group = Some(Group {
-                operation: "waits for CPU or memory".into(),
-                count: thread.waits,
-                dur_ns_total: thread.total,
-                dur_ns_max: thread.total,
-                walked: 1,
-                ..Group::default()
-            });
-            // On a busy machine all threads wait for each other: only one that stands out is a
-            // finding.
-            if finding.confidence >= Confidence::Medium {
-                findings.push(finding);
-            }
-        }
-        Ok(findings)
     }
 
     fn of_group(&self, group: &SlowGroup) -> Result<Option<Finding>, AnalysisError> {

@@ -64,7 +64,7 @@ pub(crate) fn ranked(findings: Vec<Finding>) -> Vec<Finding> {
 }
 
 /// Adds findings of contended locks before those with less time. They are not merged with others of
-/// the same culprit: an operation delayed by it says nothing of the threads that it always blocks.
+/// the same culprit: an operation delayed by it does not show the threads that it always blocks.
 pub(crate) fn add_by_time(findings: &mut Vec<Finding>, locks: Vec<Finding>) {
     for lock in locks {
         let time = excess(&lock);

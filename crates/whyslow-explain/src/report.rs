@@ -4,6 +4,8 @@
 //! Times are ns since the epoch, durations ns. Field names are those of the JSON form, which only
 //! grows within one version of [`SCHEMA`].
 
+// tidy: long because each field of the report is documented where it is declared.
+
 use serde::Serialize;
 use whyslow_model::Ns;
 
@@ -151,7 +153,7 @@ pub struct Part {
 pub struct Hop {
     /// The actor that waited, or that worked at the end of the chain.
     pub actor: Actor,
-    /// waited, ran, could not run, held it, caused it, …
+    /// waited, ran, was runnable, held the lock, caused the wait, …
     pub what: String,
     /// Id of [`whyslow_model::mechanism::MECHANISMS`].
     pub mechanism: String,
@@ -323,6 +325,8 @@ pub struct Contention {
     pub wall_ns: Ns,
     /// Mean share of their time that the blocked threads waited, from the first to the last wait.
     pub share: f64,
+    /// When the last wait ended.
+    pub end_ns: Ns,
     /// Functions of the program in which a thread waited, innermost first; empty without a stack.
     pub callsite: Vec<String>,
 }

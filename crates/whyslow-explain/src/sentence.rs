@@ -68,7 +68,11 @@ pub(crate) fn activity(activity: &Activity) -> String {
 
 /// Whether a mechanism leads to another thread first.
 pub(crate) fn leads_on(mechanism: &str) -> bool {
-    mechanism.starts_with("lock_") || matches!(mechanism, "local_ipc" | "pipe_wait" | "child_wait")
+    mechanism.starts_with("lock_")
+        || matches!(
+            mechanism,
+            "local_ipc" | "pipe_wait" | "child_wait" | "kernel_wait"
+        )
 }
 
 /// The usual duration: ` (normally 304 us, n = 31)`, with the result unless it is success.

@@ -90,19 +90,22 @@ pub static MECHANISMS: &[(&str, &str)] = &[
         "the thread was runnable while its CPU was idle",
     ),
     ("device_irq", "a device interrupt had not arrived"),
-    ("kernel_wait", "a kernel thread had not finished its part"),
+    (
+        "kernel_wait",
+        "the thread waited in the kernel for another thread, usually a kernel thread",
+    ),
     (
         "producer_idle",
         "the thread that was waited for had not started yet",
     ),
     (
         "woken_by",
-        "woken by another thread; the reason of the wait is unknown",
+        "woken by another thread; what it waited for is unknown",
     ),
     (
         "still_blocked",
         "still waiting at the end of the recording; the reason was not recorded",
     ),
     ("lost", "events were lost during that time"),
-    ("unknown", "unknown from the recorded data"),
+    ("unknown", "no recorded event shows the cause"),
 ];

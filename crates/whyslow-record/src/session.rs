@@ -3,6 +3,7 @@
 mod facts;
 mod followed;
 mod rotation;
+mod summary;
 
 use std::cell::RefCell;
 use std::fs;
@@ -31,7 +32,7 @@ use crate::missed::Missed;
 use crate::namespaces::Namespaces;
 use crate::naming::{SymbolizerQueue, WATCHED};
 use crate::options::Options;
-use crate::programs::{Off, Topic};
+use crate::programs::Topic;
 use crate::ring::Part;
 use crate::rings::Rings;
 use crate::sampler::Sampler;
@@ -42,6 +43,8 @@ use crate::targets::Targets;
 use crate::wall::Wall;
 use crate::watch::Watch;
 use crate::when::Watcher;
+pub use summary::{Progress, Ready, Step, Summary, Unwritten};
+
 use facts::{complete_topics, write_cost, write_mark, write_off_programs, write_stand_ins};
 
 /// Age at which a block is written, if it is not full before.
@@ -61,82 +64,6 @@ const NAMING_ROUNDS: u32 = 3;
 const WALL_END_MAX: Duration = Duration::from_millis(200);
 /// Interval of clock comparisons, which detect steps.
 const CLOCKS_AGE: Duration = Duration::from_secs(1);
-
-/// Progress of a recording.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Progress {
-    /// Records so far.
-    pub records: u64,
-    /// Bytes of records.
-    pub bytes: u64,
-    /// Size of the spool: of the current one if there were several, or in memory.
-    pub spool_bytes: u64,
-    /// Completed spools of a recording that continued in another one.
-    pub turns: u64,
-    /// Records that did not fit into a buffer.
-    pub lost: u64,
-    /// Calls of the requested functions and hits of the requested USDT probes in the last second.
-    pub calls_per_second: u64,
-    /// Runs of BPF programs that the kernel skipped.
-    pub missed: u64,
-    /// Time since the recording started.
-    pub elapsed: Duration,
-    /// Peak memory of the recording, in bytes.
-    pub memory: u64,
-    /// Memory that recording may take, in bytes: [`Options::memory_bytes_max`].
-    pub memory_max: u64,
-    /// Memory checks that found too much in use, so that some was released.
-    pub memory_short: u64,
-    /// CPU time of the recorder itself; its BPF programs are charged to other threads.
-    pub own_cpu: Duration,
-}
-
-impl Progress {
-    /// CPU time of the recorder per elapsed time: 1 is one CPU.
-    pub fn cpu_share(&self) -> f64 {
-        self.own_cpu.as_secs_f64() / self.elapsed.as_secs_f64().max(1e-3)
-    }
-}
-
-/// State at the start of a recording.
-#[derive(Debug)]
-pub struct Ready<'r> {
-    /// BPF programs that do not run, with reasons.
-    pub off: &'r [Off],
-}
-
-/// What to do next.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
-    /// Continue recording.
-    GoOn,
-    /// End the spool and continue in a new one. Happens once the current spool has its snapshot;
-    /// [`Progress::turns`] shows when. Paths of calls in progress are known in the new spool if
-    /// [`Options::may_turn`] is set.
-    Turn(PathBuf),
-    /// Take the last snapshot and complete the spool.
-    End,
-}
-
-/// Summary of a finished recording.
-#[derive(Debug)]
-pub struct Summary {
-    /// Counts at the end.
-    pub progress: Progress,
-    /// BPF programs that did not run, with reasons.
-    pub off: Vec<Off>,
-    /// Records beyond the size limit of the spool.
-    pub unwritten: Option<Unwritten>,
-}
-
-/// Records that were not written, and the time that they span.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unwritten {
-    /// Number of records.
-    pub records: u64,
-    /// From the first of them to the end of the recording.
-    pub length: Duration,
-}
 
 /// Records until `each`, which is called many times a second, returns [`Step::End`]. `ready` is
 /// called when all programs run.
@@ -395,41 +322,22 @@ impl<'o> Session<'o> {
             saves,
         } = received.unwrap_or_default();
         let emptied = from(&mut self.rings);
-        let mut sink = self.sink.borrow_mut();
+        let shared = Rc::clone(&self.sink);
+        let mut sink = shared.borrow_mut();
         let sink = &mut *sink;
         if let Some(error) = sink.failed.take() {
             return Err(self.failed(error));
         }
         let emptied = emptied?;
-        let lost = self.losses.total;
-        self.losses.note(&self.loaded, &mut sink.encoder, now);
-        if self.losses.total > lost {
-            sink.in_flight.iter_mut().for_each(InFlight::lose);
-            sink.watcher.iter_mut().for_each(Watcher::lose);
-        }
+        self.note_losses(sink, now);
         Self::admit(sink, followers);
-        if matches!(sink.out, Out::Ring(_)) {
-            for request in saves {
-                // What that process does next must not trigger a condition.
-                let watcher = sink.watcher.iter_mut();
-                watcher.for_each(|watcher| watcher.ignore_process(request.pid()));
-                self.saves.push(request);
-            }
-        }
+        self.accept_saves(sink, saves);
         for mark in &marks {
             write_mark(mark, &mut sink.encoder);
         }
         let is_time = self.clocks_at.elapsed() >= CLOCKS_AGE;
         if is_time {
-            let seconds = self.clocks_at.elapsed().as_secs_f64();
-            let new = sink.calls - self.calls.0;
-            self.calls = (sink.calls, (new as f64 / seconds) as u64);
-            self.clocks_at = Instant::now();
-            snapshot::clocks(&mut sink.encoder, &clock::clocks());
-            self.missed.poll(&self.loaded, &mut sink.encoder);
-            let excess = self.meter.check();
-            sink.relieve(excess, self.is_short);
-            self.is_short = excess > 0;
+            self.check(sink);
         }
         if let Some(until) = emptied {
             sink.symbolizer.settle(until);
@@ -462,6 +370,40 @@ impl<'o> Session<'o> {
             bytes: sink.record_bytes().saturating_sub(before),
             is_all: emptied.is_some(),
         })
+    }
+
+    fn note_losses(&mut self, sink: &mut BlockWriter, now: u64) {
+        let lost = self.losses.total;
+        self.losses.note(&self.loaded, &mut sink.encoder, now);
+        if self.losses.total > lost {
+            sink.in_flight.iter_mut().for_each(InFlight::lose);
+            sink.watcher.iter_mut().for_each(Watcher::lose);
+        }
+    }
+
+    /// Queues requests to save what is kept in memory.
+    fn accept_saves(&mut self, sink: &mut BlockWriter, saves: Vec<SaveRequest>) {
+        if matches!(sink.out, Out::Ring(_)) {
+            for request in saves {
+                // What that process does next must not trigger a condition.
+                let watcher = sink.watcher.iter_mut();
+                watcher.for_each(|watcher| watcher.ignore_process(request.pid()));
+                self.saves.push(request);
+            }
+        }
+    }
+
+    /// Once per [`CLOCKS_AGE`]: compares the clocks, and counts calls, skipped runs and memory.
+    fn check(&mut self, sink: &mut BlockWriter) {
+        let seconds = self.clocks_at.elapsed().as_secs_f64();
+        let new = sink.calls - self.calls.0;
+        self.calls = (sink.calls, (new as f64 / seconds) as u64);
+        self.clocks_at = Instant::now();
+        snapshot::clocks(&mut sink.encoder, &clock::clocks());
+        self.missed.poll(&self.loaded, &mut sink.encoder);
+        let excess = self.meter.check();
+        sink.relieve(excess, self.is_short);
+        self.is_short = excess > 0;
     }
 
     /// New programs may have loaded other libraries.

@@ -21,15 +21,17 @@ const DECIMALS: usize = 3;
 /// The flags of an answer that is one of many: no pager, and one JSON object per line.
 pub fn args_of_many(args: &OutputArgs) -> Result<OutputArgs, Failure> {
     if args.output.is_some() {
-        return Err(Failure::usage("cannot write repeated answers to a file")
-            .hint("redirect standard output: > FILE"));
+        return Err(
+            Failure::usage("cannot write the answers of several intervals to a file")
+                .hint("redirect standard output instead of -o: > FILE"),
+        );
     }
     let format = match args.chosen_format() {
         Format::Json | Format::Ndjson => Format::Ndjson,
         format @ (Format::Text | Format::Csv | Format::Tsv) => format,
         _ => {
             return Err(Failure::usage(
-                "cannot write repeated answers in this format: it holds one answer",
+                "cannot write several intervals in this format: it holds one answer",
             )
             .hint("use --json or --csv, or omit the interval"));
         }

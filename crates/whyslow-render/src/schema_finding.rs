@@ -260,6 +260,7 @@ fn contention() -> Value {
         ("waited_ns", ns()),
         ("wall_ns", ns()),
         ("share", number()),
+        ("end_ns", ns()),
         ("callsite", list(text())),
     ])
 }

@@ -13,7 +13,7 @@ pub(crate) fn lines(report: &Report, at: &dyn Fn(Ns) -> String) -> Vec<String> {
             .map_or_else(String::new, |ts| format!(" at {}", at(ts)));
         lines.push(match &trigger.condition {
             Some(condition) => format!("trigger: {condition}{when}: {}", trigger.what),
-            None => format!("saved on request{when}"),
+            None => format!("saved on demand{when}"),
         });
     }
     let notes = report.marks.iter();
@@ -68,7 +68,7 @@ mod tests {
             ]
         );
         let requested = lines(&report(None, Some(3)), &at);
-        assert_eq!(requested[0], "saved on request at 12:00:03");
+        assert_eq!(requested[0], "saved on demand at 12:00:03");
         let old = lines(&report(Some("open>1s"), None), &at);
         assert_eq!(old[0], "trigger: open>1s: openat by php 7/8 took 1.50 s");
     }

@@ -12,8 +12,8 @@ Examples:
   whyslow serve monday.wsl tuesday.wsl         serve several recordings for comparison
   whyslow serve --port 7000 trace/             serve a trace of another tool on a fixed port
   whyslow serve --listen unix:/run/user/1000/w.sock web.wsl
-  whyslow serve --lake s3://traces/lake web.wsl   serve a lake of many hosts as well
-  sudo whyslow serve @live                     serve this machine live";
+  whyslow serve --lake s3://traces/lake web.wsl   also serve a lake of many hosts
+  sudo whyslow serve @live                     serve the last minute of this machine, live";
 
 const ENGINE: &str = "duckdb";
 
@@ -34,7 +34,7 @@ pub struct ServeArgs {
     /// Listen on PORT of 127.0.0.1 [default: a free port]
     #[arg(long, value_name = "PORT", conflicts_with = "listen")]
     pub port: Option<u16>,
-    /// Keep the token in FILE across restarts [created if missing]
+    /// Keep the access token in FILE across restarts; FILE is created if missing
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
     /// Serve LAKE on the Fleet page (see `fleet`)
@@ -46,7 +46,7 @@ pub struct ServeArgs {
     /// Stop queries that take longer than DURATION
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = parse_length)]
     pub query_time: Duration,
-    /// Stop queries when the memory of the server exceeds SIZE
+    /// Stop queries if the server uses more than SIZE of memory
     #[arg(long, value_name = "SIZE", default_value = "4GiB", value_parser = parse_size)]
     pub query_memory: i64,
 }

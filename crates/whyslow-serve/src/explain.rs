@@ -13,7 +13,7 @@ use whyslow_model::mechanism::MECHANISMS;
 use whyslow_sources::recording::Opened;
 use whyslow_store::Tables;
 
-use crate::command_line::Explained;
+use crate::command_line::{Explained, Explanation};
 use crate::form;
 use crate::limited::{Gauge, Limited};
 use crate::open_recording::OpenRecording;
@@ -46,28 +46,7 @@ pub(crate) async fn explain(
         .explanation(&command_words.words)
         .map_err(wrong_words)?
         .ok_or_else(|| Refusal::wrong("invalid query"))?;
-    let opened = |name: &str| {
-        let found = shared.recordings.named(name);
-        found.map(|current| Arc::clone(&current.opened))
-    };
-    let versus = |name: &str| {
-        let unknown = || {
-            Failure::usage(
-                "cannot compare with the recording of `vs`: the server does not serve it",
-            )
-        };
-        opened(name).ok_or_else(unknown)
-    };
-    let across = |name: &str| {
-        let unknown = || {
-            Failure::usage(format!(
-                "cannot follow requests into `{name}`: the server does not serve it"
-            ))
-            .hint("see `recordings` for the served recordings")
-        };
-        opened(name).ok_or_else(unknown)
-    };
-    let explained = explanation.open(&versus, &across)?;
+    let explained = open(&shared, explanation)?;
     let (command, is_live) = (command_words.command, served.is_live());
     let key = key(
         &shared,
@@ -94,6 +73,32 @@ pub(crate) async fn explain(
     let body = add_command(&body, format, &command);
     let media_type = form::media_type(format);
     Ok(reply::with_command(media_type, &command, body))
+}
+
+/// Opens the recordings of `vs` and `across`, which have to be served as well.
+fn open(shared: &Shared, explanation: Box<dyn Explanation>) -> Result<Box<dyn Explained>, Failure> {
+    let opened = |name: &str| {
+        let found = shared.recordings.named(name);
+        found.map(|current| Arc::clone(&current.opened))
+    };
+    let versus = |name: &str| {
+        let unknown = || {
+            Failure::usage(
+                "cannot compare with the recording of `vs`: the server does not serve it",
+            )
+        };
+        opened(name).ok_or_else(unknown)
+    };
+    let across = |name: &str| {
+        let unknown = || {
+            Failure::usage(format!(
+                "cannot follow requests into `{name}`: the server does not serve it"
+            ))
+            .hint("see `recordings` for the served recordings")
+        };
+        opened(name).ok_or_else(unknown)
+    };
+    explanation.open(&versus, &across)
 }
 
 /// The same key whatever the recording's name is, and in whatever order the parameters are.

@@ -50,7 +50,7 @@ impl Live {
         }
         let folder = LiveFolder::new()?;
         if !talk.quiet {
-            talk::line("recording: printing the address after the first seconds");
+            talk::line("recording; the address is printed after the first seconds");
         }
         let place = folder.path().to_owned();
         let ended = Arc::new(OnceLock::new());

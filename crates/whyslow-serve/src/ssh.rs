@@ -80,7 +80,7 @@ mod tests {
             "USER=ann\0SSH_CONNECTION=10.0.0.1 5000 10.0.0.2 2222",
             Some("-p 2222 ann@10.0.0.2"),
         );
-        // The user who logged in, not the one that sudo changed to.
+        // The user of the login, not the one that sudo changed to.
         check(
             "USER=root\0SUDO_USER=ann\0SSH_CONNECTION=10.0.0.1 5000 10.0.0.2 22",
             Some("ann@10.0.0.2"),

@@ -41,21 +41,23 @@ export function AnswerBody({ query, only, draw, rowsShown }: Omit<Props, "what" 
     if (query.failure) return <Problem failure={query.failure} />;
     if (!query.answer) return <Pending what="Loading…" />;
     const tables = query.answer.tables.filter((table) => only?.(table) ?? true);
+    const none = whyNone(query.answer, tables);
     return (
         <div class={query.isPending ? "answer stale" : "answer"}>
-            {tables.map((table) => (
-                <One key={table.name} table={table} draw={draw} rowsShown={rowsShown} />
-            ))}
-            <None answer={query.answer} tables={tables} />
+            {none ??
+                tables.map((table) => (
+                    <One key={table.name} table={table} draw={draw} rowsShown={rowsShown} />
+                ))}
             <Caveats answer={query.answer} />
         </div>
     );
 }
 
-/** Why there are no rows: none happened, or they were not recorded. */
-function None({ answer, tables }: { answer: Answer; tables: readonly AnswerTable[] }) {
+/** Instead of empty tables: none happened, or they were not recorded. */
+function whyNone(answer: Answer, tables: readonly AnswerTable[]): ComponentChildren | null {
     const { state, reason, record_with: recordWith, caveats } = answer;
-    if (tables.some((table) => table.rows.length > 0)) return null;
+    // Facts have no rows.
+    if (tables.some((table) => table.rows.length > 0 || table.form === "facts")) return null;
     if (state && state !== "recorded") return <WhyNone state={state} reason={reason ?? null} recordWith={recordWith ?? null} />;
     return tables.length === 0 && caveats.length === 0 ? <p class="quiet none">no data in this window</p> : null;
 }

@@ -41,7 +41,7 @@ export function Bookmarks() {
                     </li>
                 ))}
             </ul>
-            {bookmarks.value.length === 0 && <p class="quiet none">no bookmarks yet</p>}
+            {bookmarks.value.length === 0 && <p class="quiet none">no bookmarks</p>}
         </Dialog>
     );
 }

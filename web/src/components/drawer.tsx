@@ -98,7 +98,7 @@ function Actions({ one, request, isExplained }: ActionsProps) {
             )}
             {window && (
                 <button type="button" onClick={() => go({ window: clamp(withMargin(window), clock.value.length) })}>
-                    zoom to it
+                    zoom to this row
                 </button>
             )}
             {window && (

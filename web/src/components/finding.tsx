@@ -77,7 +77,7 @@ function Badges({ finding }: { finding: Finding }) {
     const window = span(clock.value, target.begin_ns, target.end_ns);
     return (
         <p class="badges">
-            <span class="badge" title={`grades: A observed, B most likely, C overlapped in time, D a guess`}>
+            <span class="badge" title={`grades: A observed, B most likely, C overlapped in time`}>
                 grade {culprit === null ? "–" : (finding.parts[culprit]?.grade ?? "–")}
             </span>
             {group && group.count > 1 && (

@@ -83,7 +83,7 @@ function Sure({ finding }: { readonly finding: Finding }) {
 }
 
 /** Longest description of a bar. */
-const WHAT_LENGTH = 60;
+const WHAT_LENGTH = 36;
 
 /** Bars of the culprit and its victims on one axis, each with a link to its row. */
 export function TimelineDrawing({ finding }: { readonly finding: Finding }) {

@@ -78,8 +78,8 @@ export function Help() {
                 shortcuts
             </label>
             <p class="quiet">
-                Grades: A observed in events, B most likely, C overlapped in time, D a guess. No data leaves this machine. “copy command”
-                gives the command that prints the same data in a terminal.
+                Grades: A observed in events, B most likely, C overlapped in time. No data leaves this machine. “copy command”
+                copies the command that prints the same data in a terminal.
             </p>
         </Dialog>
     );

@@ -46,7 +46,7 @@ export function Search() {
                 type="text"
                 list={undefined}
                 role="combobox"
-                aria-label="a part of a name"
+                aria-label="part of a name"
                 aria-expanded={hits.length > 0}
                 aria-controls="hits"
                 aria-activedescendant={hits.length ? `hit-${active}` : undefined}

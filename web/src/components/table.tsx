@@ -72,9 +72,9 @@ export function Table(props: Props) {
     };
     const rowId = (at: number) => `${table.name}-row-${at}`;
     return (
-        <section class="table" aria-label={visible(table.title)}>
+        <section class="table" aria-label={visible(table.title || table.name)}>
             <header>
-                <h2>{visible(table.title)}</h2>
+                {table.title && <h2>{visible(table.title)}</h2>}
                 <span class="quiet">{plural(rows.length, "row")}</span>
                 <Copies table={table} columns={columns} rows={rows} />
             </header>
@@ -83,7 +83,7 @@ export function Table(props: Props) {
                 ref={scroller}
                 role="grid"
                 tabIndex={0}
-                aria-label={visible(table.title)}
+                aria-label={visible(table.title || table.name)}
                 aria-rowcount={rows.length + 1}
                 aria-activedescendant={rows.length ? rowId(active) : undefined}
                 style={{ maxHeight: `${(rowsShown + 1) * ROW_HEIGHT + 12}px` }}

@@ -162,7 +162,7 @@ function Controls({ pattern, count, threads, isTable, onTable }: ControlsProps) 
             <span class="quiet" aria-live="polite">
                 {pattern === "wrong" && "not a valid regular expression"}
                 {pattern instanceof RegExp && `${count} of ${threads.lanes.length}`}
-                {threads.hidden > 0 && ` the busiest ${threads.lanes.length}; use a filter to show ${threads.hidden} more`}
+                {threads.hidden > 0 && ` busiest ${threads.lanes.length} threads; filter to show the other ${threads.hidden}`}
             </span>
             <button type="button" aria-pressed={options["pool"] === "on"} onClick={() => toggle("pool")}>
                 by pool

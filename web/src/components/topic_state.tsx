@@ -1,4 +1,4 @@
-import { recordCommand, stateTitle } from "../topic_states";
+import { reasonText, recordCommand } from "../topic_states";
 import type { TopicState } from "../types";
 import { visible } from "../visible";
 import { CommandLine } from "./command_line";
@@ -13,15 +13,14 @@ interface Props {
 export function WhyNone({ state, reason, recordWith }: Props) {
     const command = recordCommand(recordWith);
     return (
-        <p class={`none why-none state-${state}`}>
-            {visible(reason ?? stateTitle(state))}
+        <div class={`none why-none state-${state}`}>
+            <p>{visible(reasonText(state, reason))}</p>
             {command !== null && (
-                <>
-                    {" "}
+                <p>
                     Record them: <CommandLine command={command} />
-                </>
+                </p>
             )}
-            {command === null && recordWith !== null && <> To record them: {visible(recordWith)}</>}
-        </p>
+            {command === null && recordWith !== null && <p>To record them: {visible(recordWith)}</p>}
+        </div>
     );
 }

@@ -172,7 +172,7 @@ function NothingFound() {
             <p class="verdict">Nothing stands out in {recording.value ? visible(recording.value.name) : "this recording"}.</p>
             <p>
                 No call took much longer than similar calls, and no thread waited long for a CPU. If something was slow all the time,
-                select its thread or window: drag over a chart, then “explain this box”.
+                drag over its thread in a chart and choose “explain this box”.
             </p>
         </article>
     );

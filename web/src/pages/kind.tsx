@@ -26,7 +26,6 @@ export function KindPage({ page }: { readonly page: PageInfo }) {
     const parameters = { ...tab.parameters, ...comparedWith(page, tab.id), ...common.value, ...threadFilter(page) };
     return (
         <>
-            {state === "none_happened" && <WhyNone state={state} reason={reason} recordWith={null} />}
             {page.id === "threads" && <ThreadLanes />}
             {page.track && page.id !== "threads" && <LaneChart key={page.track} track={page.track} />}
             <Tabs label={page.title} tabs={tabs} active={tab.id} onChoose={(id) => setOption("tab", id)}>

@@ -107,7 +107,7 @@ for (const scheme of ["light", "dark"]) {
 
 test("without scripts it says what was found", { skip }, async () => {
     const { page, wrong, context } = await openFile(of, report, "", { javaScriptEnabled: false });
-    assert.match(await page.locator("noscript").first().innerText(), /sync\[339\]/);
+    assert.match(await page.locator("noscript").first().innerText(), /sync \(pid 339\)/);
     assert.deepEqual(wrong, []);
     await context.close();
 });

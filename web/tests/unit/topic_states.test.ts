@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { isRecorded, joinedOptions, pageState, recordCommand, stateTitle } from "../../src/topic_states";
+import { isRecorded, joinedOptions, pageState, reasonText, recordCommand, stateTitle } from "../../src/topic_states";
 import type { Kind, RecordingInfo, TopicState } from "../../src/types";
 import { compact } from "../../src/units";
 
@@ -33,6 +33,9 @@ test("a page is as usable as its best kind", () => {
 });
 
 test("an instruction is not a command", () => {
+    assert.equal(recordCommand("`whyslow record --what +locks` records them"), "whyslow record --what +locks");
+    assert.equal(reasonText("unknown", "cannot tell: no state"), "Cannot tell: no state.");
+    assert.equal(reasonText("none_happened", null), "None happened.");
     assert.equal(recordCommand("enable the tracepoint lock:contention_begin"), null);
     assert.equal(recordCommand(null), null);
     assert.equal(stateTitle("none_happened"), "none happened");

@@ -75,6 +75,9 @@ const PHRASES: [(&str, &str, &str); 2] = [
     ("tell", "tell(", "a method of files in Python"),
 ];
 
+/// A word that is also a label of the page of `explain`, and the field of a finding with its sentence.
+const LABEL: &str = "who";
+
 /// Files in which a word may stand, and why: END of the path, word, reason.
 const ALLOWED: [(&str, &str, &str); 36] = [
     (
@@ -213,12 +216,14 @@ pub(super) fn check(name: &str, text: &str, complaints: &mut Vec<String>) {
             continue;
         }
         let line = if name == "CHANGELOG.md" {
-            without_code(line).to_lowercase()
+            without_code(line)
         } else {
-            line.to_lowercase()
+            line.to_owned()
         };
+        // Places in it are those in the line.
+        let lower = line.to_ascii_lowercase();
         for (word, instead) in BANNED {
-            if has(&line, word) && !is_allowed(name, word) {
+            if has(&line, &lower, word) && !is_allowed(name, word) {
                 let line = at + 1;
                 complaints.push(format!("{name}:{line}: `{word}`: write {instead}"));
             }
@@ -243,22 +248,47 @@ fn is_allowed(name: &str, word: &str) -> bool {
         .any(|(end, allowed, _)| name.ends_with(end) && *allowed == word)
 }
 
-/// Whether a line in lower case has this word between characters that are not part of a word, and
-/// not in one of [`PHRASES`].
-fn has(line: &str, word: &str) -> bool {
+/// Whether a line, also given in lower case, has this word between characters that are not part of a
+/// word, not in one of [`PHRASES`], and not as the [`LABEL`].
+fn has(line: &str, lower: &str, word: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    line.match_indices(word).any(|(at, _)| {
+    lower.match_indices(word).any(|(at, _)| {
         let (before, after) = (&line[..at], &line[at + word.len()..]);
         let is_in_phrase = || {
             PHRASES.iter().any(|(of, phrase, _)| {
                 let Some(into) = phrase.find(word).filter(|_| *of == word) else {
                     return false;
                 };
-                at >= into && line[at - into..].starts_with(phrase)
+                let rest = at.checked_sub(into).and_then(|from| lower.get(from..));
+                rest.is_some_and(|rest| rest.starts_with(phrase))
             })
         };
-        !before.ends_with(is_part) && !after.starts_with(is_part) && !is_in_phrase()
+        let is_label = || word == LABEL && is_identifier(before, &line[at..at + word.len()], after);
+        !before.ends_with(is_part) && !after.starts_with(is_part) && !is_in_phrase() && !is_label()
     })
+}
+
+/// Whether the word is a label or an identifier rather than prose: `WHO`, `**Who:**`, in quotes, the
+/// field of something, or its declaration.
+fn is_identifier(before: &str, word: &str, after: &str) -> bool {
+    let is_between = |quote: char| before.ends_with(quote) && after.starts_with(quote);
+    let is_field = || {
+        ["", "pub ", "readonly "].contains(&before.trim_start())
+            && (after.starts_with(": ") || after == ",")
+    };
+    let is_function = || before.ends_with("fn ") && after.starts_with('(');
+    match word {
+        "WHO" => true,
+        "Who" => before.ends_with("**") && after.starts_with(":**"),
+        "who" => {
+            is_between('"')
+                || is_between('`')
+                || before.ends_with('.')
+                || is_field()
+                || is_function()
+        }
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -304,10 +334,50 @@ mod tests {
     }
 
     #[test]
+    fn a_label_and_its_field_are_not_prose() {
+        let is_fine = |text: &str| {
+            let mut complaints = Vec::new();
+            check("a.rs", text, &mut complaints);
+            complaints.is_empty()
+        };
+        let (small, capitals) = (LABEL, LABEL.to_uppercase());
+        for text in [
+            format!("    {capitals}   app (pid 5): 1 of 305 openat() took 158 ms"),
+            format!("- **W{}:** {{}}", &small[1..]),
+            format!("[\"why\", \"{small}\"]"),
+            format!("JSON has `{small}` of a finding"),
+            format!("    pub {small}: String,"),
+            format!("    readonly {small}: string;"),
+            format!("    {small}: self.{small}(&victims),"),
+            format!("    {small},"),
+            format!("fn {small}(&self) -> String {{"),
+            format!("page.{small}, page.why"),
+        ] {
+            assert!(is_fine(&text), "{text}");
+        }
+        for text in [
+            format!("the thread {small} holds it"),
+            format!("those {small}, like this one, wait"),
+            format!("// {small}: the thread"),
+            format!("W{} waits?", &small[1..]),
+            format!("`{small}` of those {small} wait"),
+            format!("pub {small} waits"),
+        ] {
+            assert!(!is_fine(&text), "{text}");
+        }
+    }
+
+    #[test]
     fn exceptions_are_for_banned_words_and_have_reasons() {
         let is_banned = |word: &str| BANNED.iter().any(|(banned, _)| *banned == word);
-        for (_, word, reason) in PHRASES.into_iter().chain(ALLOWED) {
+        for (_, word, reason) in ALLOWED {
             assert!(is_banned(word) && !reason.is_empty(), "{word}");
         }
+        for (word, phrase, reason) in PHRASES {
+            assert!(is_banned(word) && !reason.is_empty(), "{word}");
+            // A phrase that is the word alone would lift the ban.
+            assert!(phrase.contains(word) && phrase != word, "{phrase}");
+        }
+        assert!(is_banned(LABEL));
     }
 }

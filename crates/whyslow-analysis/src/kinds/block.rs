@@ -38,7 +38,7 @@ pub(crate) static TOPIC: Topic = Topic {
         View::new(Verb::Log, "Requests in chronological order", &BLOCK),
         View::new(
             Verb::Differs,
-            "What these requests have that others have not: -w, --min, --vs",
+            "How selected requests (-w, --min, …) differ from the others (--vs)",
             &BLOCK,
         ),
         View::new(Verb::Heat, "Latency over time", &BLOCK),

@@ -9,7 +9,7 @@ use crate::spec::{Cell, Field, Hooks, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Counters,
-    about: "Counters over time: load, memory, pressure, memory and I/O of processes",
+    about: "Counters over time: load, memory, pressure (PSI), per-process memory and I/O",
     examples: "\
   whyslow counters web.wsl --name load_1,mem_available
   whyslow counters web.wsl --name rss -c mysqld

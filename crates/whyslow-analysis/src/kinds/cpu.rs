@@ -14,7 +14,7 @@ pub(crate) static TOPIC: Topic = Topic {
     examples: "\
   whyslow cpu web.wsl                           by process
   whyslow cpu web.wsl 1 --by cpu                us sy ni id wa hi si per CPU and second
-  whyslow cpu web.wsl --by thread -w op:17      threads on CPU during operation 17",
+  whyslow cpu web.wsl --by thread -w op:17      threads that ran during operation 17",
     views: &[
         View::new(
             Verb::Usage,

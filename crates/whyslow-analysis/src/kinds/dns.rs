@@ -14,7 +14,7 @@ pub(crate) static TOPIC: Topic = Topic {
     examples: "\
   whyslow dns web.wsl                           by name and result
   whyslow dns usage web.wsl --by comm           time in lookups by process name
-  whyslow dns log web.wsl --op EAI_AGAIN        lookups whose server did not reply",
+  whyslow dns log web.wsl --op EAI_AGAIN        temporary failures in name resolution",
     views: &[
         View::new(
             Verb::Stats,
@@ -27,7 +27,7 @@ pub(crate) static TOPIC: Topic = Topic {
         View::new(Verb::Log, "DNS lookups in chronological order", &LOOKUPS),
         View::new(
             Verb::Differs,
-            "How these lookups differ from others: -w, --min, --vs",
+            "How selected lookups (-w, --min, …) differ from the others (--vs)",
             &LOOKUPS,
         ),
         View::new(Verb::Heat, "Latency over time", &LOOKUPS),

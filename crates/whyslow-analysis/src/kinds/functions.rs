@@ -24,7 +24,7 @@ pub(crate) static TOPIC: Topic = Topic {
         View::new(Verb::Log, "Calls in chronological order", &FUNCTIONS),
         View::new(
             Verb::Differs,
-            "How these calls differ from others: -w, --min, --vs",
+            "How selected calls (-w, --min, …) differ from the others (--vs)",
             &FUNCTIONS,
         ),
         View::new(Verb::Heat, "Latency over time", &FUNCTIONS),

@@ -32,7 +32,7 @@ pub(crate) static TOPIC: Topic = Topic {
         View::new(Verb::Log, "Operations in chronological order", &IO),
         View::new(
             Verb::Differs,
-            "How these operations differ from others: -w, --min, --vs",
+            "How selected operations (-w, --min, …) differ from the others (--vs)",
             &IO,
         ),
         View::new(Verb::Heat, "Latency over time", &IO),

@@ -12,14 +12,14 @@ pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Irq,
     about: "Interrupts: device handlers, softirqs, timers",
     examples: "\
-  whyslow irq stats web.wsl                     with the latency from raise to entry of softirqs
-  whyslow irq usage web.wsl --by thread         time taken by interrupts, by interrupted thread
+  whyslow irq stats web.wsl                     with softirq latency, from raise to entry
+  whyslow irq usage web.wsl --by thread         time in interrupts by interrupted thread
   whyslow irq log web.wsl --op soft --min 1ms",
     views: &[
         View::new(Verb::Stats, "Count and duration by handler", &IRQ),
         View::new(
             Verb::Usage,
-            "Time taken by interrupts, by interrupted thread",
+            "Time in interrupts by interrupted thread",
             &IRQ,
         ),
         View::new(Verb::Hist, "Duration histogram with percentiles", &IRQ),

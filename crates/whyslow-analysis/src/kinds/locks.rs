@@ -10,7 +10,7 @@ use crate::spec::{Cell, Field, Hooks, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Locks,
-    about: "Lock contention: kernel locks (mutexes, semaphores, …), monitors and locks of programs",
+    about: "Lock contention: kernel locks (mutexes, semaphores, …), JVM monitors, user-space locks",
     examples: "\
   whyslow locks stats web.wsl                   by kind
   whyslow locks stats web.wsl --by function,lock
@@ -18,7 +18,8 @@ pub(crate) static TOPIC: Topic = Topic {
   whyslow locks top web.wsl                     the longest waits
   whyslow locks stacks web.wsl --op rwsem       where threads waited, as a caller tree
   whyslow locks chains kafka.jfr                which thread blocked which, and lock convoys
-  whyslow locks stats kafka.jfr --by object,holder,holder_function    holders of a program's locks, and what they did",
+  whyslow locks stats kafka.jfr --by object,holder,holder_function
+                                                which threads held each lock, and what they did",
     views: &[
         View::new(Verb::Stats, "Count and duration of waits by kind", &LOCKS),
         View::new(Verb::Usage, "Time waited by process", &LOCKS),
@@ -31,13 +32,13 @@ pub(crate) static TOPIC: Topic = Topic {
         ),
         View::new(
             Verb::Chains,
-            "Chains of waiting threads up to the running holder; deadlocks and lock convoys",
+            "Chains from waiting threads to the running holder; deadlocks and lock convoys",
             &LOCKS,
         ),
         View::new(Verb::Log, "Waits in chronological order", &LOCKS),
         View::new(
             Verb::Differs,
-            "How these waits differ from others: -w, --min, --vs",
+            "How selected waits (-w, --min, …) differ from the others (--vs)",
             &LOCKS,
         ),
         View::new(Verb::Heat, "Duration of waits over time", &LOCKS),

@@ -13,7 +13,7 @@ pub(crate) static TOPIC: Topic = Topic {
     about: "DNS queries to name servers (port 53): replies, latency, retries and queries given up",
     examples: "\
   whyslow nameservers web.wsl                        by server and outcome
-  whyslow nameservers stats web.wsl --by server,host  names without a reply
+  whyslow nameservers stats web.wsl --by server,host  by server and queried name
   whyslow nameservers top web.wsl                    the longest queries
   whyslow nameservers usage web.wsl                  by process",
     views: &[
@@ -28,7 +28,7 @@ pub(crate) static TOPIC: Topic = Topic {
         View::new(Verb::Log, "Queries in chronological order", &QUERIES),
         View::new(
             Verb::Differs,
-            "How these queries differ from others: -w, --min, --vs",
+            "How selected queries (-w, --min, …) differ from the others (--vs)",
             &QUERIES,
         ),
         View::new(Verb::Heat, "Latency over time", &QUERIES),

@@ -19,7 +19,7 @@ pub(crate) static TOPIC: Topic = Topic {
     views: &[
         View::new(
             Verb::Stats,
-            "Count and latency by endpoint and outcome; --by phase: by phase",
+            "Count and latency by endpoint and outcome, or by phase (--by phase)",
             &REQUESTS,
         ),
         View {
@@ -35,13 +35,13 @@ pub(crate) static TOPIC: Topic = Topic {
         View::new(Verb::Log, "Requests in chronological order", &REQUESTS),
         View::new(
             Verb::Differs,
-            "How these requests differ from others: -w, --min, --vs",
+            "How selected requests (-w, --min, …) differ from the others (--vs)",
             &REQUESTS,
         ),
         View::new(Verb::Heat, "Latency over time", &REQUESTS),
         View::new(
             Verb::Threads,
-            "Threads that worked on a request, with their states over time: -w request:ID",
+            "Threads that worked on a request (-w request:ID), with their states over time",
             &REQUESTS,
         ),
         View::new(

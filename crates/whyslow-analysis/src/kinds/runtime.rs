@@ -10,7 +10,7 @@ use crate::spec::{Cell, Field, Hooks, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Runtime,
-    about: "Runtime events (JVM): waits for monitors and locks, reads and writes, pauses",
+    about: "JVM runtime events: monitor and lock waits, reads and writes, pauses",
     examples: "\
   whyslow runtime stats kafka.jfr               by kind and lock, file or pause
   whyslow runtime usage kafka.jfr --by thread --op monitor_enter,park

@@ -14,7 +14,7 @@ pub(crate) static TOPIC: Topic = Topic {
     examples: "\
   whyslow sched stats web.wsl --by comm
   whyslow sched top web.wsl -n 5 --op woken     the longest waits after a wakeup
-  whyslow sched log web.wsl -p 31517            wakers of its threads, and their run-queue latency",
+  whyslow sched log web.wsl -p 31517            its threads: wakers and run-queue latency",
     views: &[
         View::new(
             Verb::Stats,
@@ -30,7 +30,7 @@ pub(crate) static TOPIC: Topic = Topic {
         ),
         View::new(
             Verb::Differs,
-            "How these waits differ from others: -w, --min, --vs",
+            "How selected waits (-w, --min, …) differ from the others (--vs)",
             &SCHED,
         ),
         View::new(Verb::Heat, "Latency over time", &SCHED),

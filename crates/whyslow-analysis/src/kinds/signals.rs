@@ -18,11 +18,11 @@ pub(crate) static TOPIC: Topic = Topic {
     views: &[
         View::new(
             Verb::Stats,
-            "Count, and time to delivery, by signal",
+            "Count and time to delivery by signal",
             &SIGNALS,
         ),
         View::new(Verb::Hist, "Histogram of time to delivery", &SIGNALS),
-        View::new(Verb::Top, "The signals pending longest", &SIGNALS),
+        View::new(Verb::Top, "The signals that were pending longest", &SIGNALS),
         View::new(Verb::Log, "Signals in chronological order", &SIGNALS),
     ],
     default: Some(Verb::Log),

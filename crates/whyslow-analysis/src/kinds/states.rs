@@ -24,7 +24,7 @@ pub(crate) static TOPIC: Topic = Topic {
         View::new(Verb::Log, "States in chronological order", &STATES),
         View::new(
             Verb::Differs,
-            "How these states differ from others: -w, --min, --vs",
+            "How selected states (-w, --min, …) differ from the others (--vs)",
             &STATES,
         ),
         View::new(Verb::Heat, "Duration over time", &STATES),

@@ -27,7 +27,7 @@ pub(crate) static TOPIC: Topic = Topic {
         ),
         View::new(
             Verb::Differs,
-            "How these calls differ from others: -w, --min, --vs",
+            "How selected calls (-w, --min, …) differ from the others (--vs)",
             &SYSCALLS,
         ),
         View::new(Verb::Heat, "Latency over time", &SYSCALLS),

@@ -36,7 +36,7 @@ pub(crate) static TOPIC: Topic = Topic {
         ),
         View::new(
             Verb::Differs,
-            "How these connections differ from others: -w, --min, --vs",
+            "How selected connections (-w, --min, …) differ from the others (--vs)",
             &CONNECTIONS,
         ),
         View::new(Verb::Heat, "Duration over time", &CONNECTIONS),

@@ -36,12 +36,12 @@ pub(crate) static TOPIC: Topic = Topic {
         ),
         View::new(
             Verb::Timeline,
-            "States over time, one letter per part of the window; samples for profiles",
+            "States over time, one letter per interval; for profiles, samples",
             &STATES,
         ),
         View::new(
             Verb::Dump,
-            "Stacks of all threads at a point in time, identical ones grouped: --at",
+            "Stacks of all threads at a point in time (--at), identical stacks grouped",
             &STACKS,
         ),
         View::new(

@@ -15,7 +15,7 @@ pub(crate) static TOPIC: Topic = Topic {
     examples: "\
   whyslow fs stats web.wsl                      by kind and device
   whyslow fs top web.wsl --op journal_commit    the longest commits, and their phases
-  whyslow fs log web.wsl --op dirty_throttle    writers throttled for dirty pages",
+  whyslow fs log web.wsl --op dirty_throttle    writers throttled in balance_dirty_pages",
     views: &[
         View::new(Verb::Stats, "Count and duration by kind and device", &WORK),
         View::new(Verb::Hist, "Duration histogram with percentiles", &WORK),

@@ -13,12 +13,12 @@ pub(crate) static TOPIC: Topic = Topic {
     about: "Workqueue items: function, submitter, queue time and run time",
     examples: "\
   whyslow work stats web.wsl                    from queueing to completion, by function
-  whyslow work usage web.wsl                    by the process that queued it
+  whyslow work usage web.wsl                    by submitting process
   whyslow work hist web.wsl --stage queue       how long items were queued
   whyslow work log web.wsl --op blk_mq_run_work_fn -c dd",
     views: &[
         View::new(Verb::Stats, "Count and duration by function", &ITEMS),
-        View::new(Verb::Usage, "Time by the process that queued it", &ITEMS),
+        View::new(Verb::Usage, "Time by submitting process", &ITEMS),
         View::new(Verb::Hist, "Duration histogram with percentiles", &ITEMS),
         View::new(Verb::Top, "The longest work items", &ITEMS),
         View::new(Verb::Log, "Work items in chronological order", &ITEMS),

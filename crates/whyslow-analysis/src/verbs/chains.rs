@@ -278,7 +278,7 @@ impl<'w> Finding<'w> {
         let last = &self.waits[chain.links[chain.links.len() - 1]];
         let doing = match chain.end {
             End::Holder => last.doing.clone().unwrap_or_else(|| "unknown".to_owned()),
-            _ => "waiting itself (see above)".to_owned(),
+            _ => "waits itself (see above)".to_owned(),
         };
         table.rows.push(vec![
             number.into(),
@@ -312,7 +312,7 @@ impl<'w> Finding<'w> {
         match chain.end {
             End::Deadlock => format!("deadlock: {} wait for each other", names()),
             End::Turns => format!(
-                "alternating: {} waited for each other, but made progress",
+                "no deadlock: {} waited for each other in turn and made progress",
                 names()
             ),
             End::Holder => format!("blocked by {}", last.holder_name),

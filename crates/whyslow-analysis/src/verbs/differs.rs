@@ -123,7 +123,7 @@ pub(crate) fn table(
         } else {
             "to compare with"
         };
-        context.note(format!("there are no {} {side}", spec.rows));
+        context.note(format!("no {} {side}", spec.rows));
         return Ok(table);
     }
     let mut found = differences(&keys, &inside, &others);
@@ -160,7 +160,7 @@ pub(crate) fn table(
     context.note(format!(
         "{title}: {tested} values were compared; differences of 1 % or more are shown, at a false \
          discovery rate of {LEVEL}. Operations of a burst are not independent, so rows are sorted \
-         by difference; a difference is a lead, not a cause"
+         by difference, not by significance; a difference is a lead, not a cause"
     ));
     context.finish(&mut table, context.limit(ROWS));
     Ok(table)
@@ -217,7 +217,7 @@ fn others(
     if context.selected().is_none() && all == query.filter {
         return Err(AnalysisError::query(
             format!(
-                "all {} are selected, so there is nothing to compare with",
+                "all {} are selected, so there is nothing to compare them with",
                 spec.rows
             ),
             "select some with -w WINDOW, --min 100ms or --errors, or compare with another window: --vs WINDOW",

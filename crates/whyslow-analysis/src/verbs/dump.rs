@@ -134,7 +134,7 @@ pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError>
     }
     if threads.values().any(|known| known.is_assumed) {
         context.note(
-            "assumed: the sampler reused the previous stack because the thread had hardly run"
+            "assumed: the sampler reused the previous stack, because the thread had hardly run since"
                 .into(),
         );
     }

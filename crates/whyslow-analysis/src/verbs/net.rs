@@ -151,7 +151,7 @@ fn owners(
     });
     context.note(
         "by process, `received` is what system calls read from network sockets, because packets \
-         are received in interrupts, which belong to no process"
+         are received in interrupts, which are not attributed to a process"
             .into(),
     );
     let mut table = made(context, keys, types, found.into_iter().collect());

@@ -61,7 +61,7 @@ pub(crate) fn table(
     {
         context.note(
             "resolver configuration unavailable for some processes: their mount namespace is \
-             unknown, or disappeared before its files could be read"
+             unknown, or was gone before its files could be read"
                 .into(),
         );
     }

@@ -52,7 +52,7 @@ pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, 
     };
     if parts.count() > PARTS_MAX {
         return Err(AnalysisError::query(
-            format!("more than {PARTS_MAX} letters per line"),
+            format!("cannot show more than {PARTS_MAX} letters per line"),
             "use a longer interval, or a shorter window with -w",
         ));
     }

@@ -281,7 +281,7 @@ fn a_question_that_means_nothing_is_refused_with_a_hint() {
     );
     assert_eq!(
         refused(&|q| q.interval = Some(1)),
-        "more than 100000 intervals in the window"
+        "the window has more than 100000 intervals"
     );
 }
 

@@ -137,7 +137,7 @@ fn all_of_them_differ_from_nobody() {
     let query = Query::new(Kind::Io, Verb::Differs);
     let error = evaluate(&recording(&calls()), &query).unwrap_err();
     assert!(
-        error.to_string().contains("nothing to compare with"),
+        error.to_string().contains("nothing to compare them with"),
         "{error}"
     );
     let mut query = differs();

@@ -89,7 +89,7 @@ fn the_recorder_is_not_among_the_longest_operations() {
     let (pids, caveat) = longest(&tables, &[]);
     assert_eq!(pids, "20");
     let caveat = caveat.unwrap();
-    assert!(caveat.starts_with("the recorder is left out"), "{caveat}");
+    assert!(caveat.starts_with("the recorder is excluded"), "{caveat}");
     // Unless it is selected.
     assert_eq!(longest(&tables, &[10]).0, "10");
     // Sums contain it.

@@ -20,7 +20,7 @@ pub struct OutputArgs {
     /// Write to FILE instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Print only table NAME of a result with several tables
+    /// Print only table NAME, if the result has several tables
     #[arg(long, value_name = "NAME")]
     pub table: Option<String>,
     /// Select columns: `a,b` prints only these, `+c` adds, `-d` removes; `help` lists all
@@ -166,15 +166,15 @@ pub enum UnitChoice {
 
 /// Messages on standard error, of every command.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Everywhere")]
+#[command(next_help_heading = "Global options")]
 pub struct TalkArgs {
-    /// Colour the output WHEN
+    /// Use colour WHEN: auto, always or never
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub color: ColorChoice,
-    /// Print no notes and no progress
+    /// Suppress notes and progress
     #[arg(short, long, global = true)]
     pub quiet: bool,
-    /// Show progress of operations longer than 1 s, as HOW
+    /// Show progress of operations longer than 1 s as HOW: auto or json
     #[arg(
         long,
         global = true,
@@ -183,7 +183,7 @@ pub struct TalkArgs {
         require_equals = true
     )]
     pub progress: ProgressChoice,
-    /// Show no progress
+    /// Do not show progress
     #[arg(long, global = true)]
     pub no_progress: bool,
 }

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 pub struct RedactArgs {
     /// Hide paths, arguments, addresses, hosts and users; with `=names` also programs and functions
     ///
-    /// Each text is always replaced by the same words, so the findings stay the same.
+    /// Each text is always replaced by the same pseudonym, so the findings stay the same.
     /// docs/redaction.md lists what remains visible.
     #[arg(
         long,
@@ -18,13 +18,13 @@ pub struct RedactArgs {
         default_missing_value = "texts"
     )]
     pub redact: Option<RedactScope>,
-    /// Keep names that match GLOB readable; globs with a slash match whole paths
+    /// Do not hide names matching GLOB; a glob with a slash matches whole paths
     #[arg(long, value_name = "GLOB", value_delimiter = ',', requires = "redact")]
     pub keep: Vec<String>,
     /// Derive replacements from the key in FILE, so that several exports match
     ///
-    /// FILE has at least 16 random bytes: head -c 32 /dev/urandom > key. By default each export
-    /// uses a new random key, which is discarded.
+    /// FILE must have at least 16 random bytes: head -c 32 /dev/urandom > key. By default, each
+    /// export uses a new random key and discards it.
     #[arg(long, value_name = "FILE", requires = "redact")]
     pub redact_key: Option<PathBuf>,
 }

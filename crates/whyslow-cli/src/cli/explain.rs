@@ -14,9 +14,9 @@ Examples:
   whyslow explain web.wsl --request 17         why request 17 was slow
   sudo whyslow explain @flight                 save what the flight recorder keeps, and explain it
   whyslow explain web.wsl --last 5m            only the last five minutes
-  whyslow explain web.wsl -c mysqld            only threads of this name
+  whyslow explain web.wsl -c mysqld            only threads named mysqld
   whyslow explain web.wsl -w 12:18:50+2s -t 31517
-  whyslow explain web.wsl --slow 'open>100ms'  all opens of more than 100 ms
+  whyslow explain web.wsl --slow 'open>100ms'  all opens that took more than 100 ms
   whyslow explain web.json                     a profile of py-spy, a JVM, …
   whyslow explain web.wsl --vs yesterday.wsl   what is slower than yesterday
   whyslow explain web.wsl --across db.wsl      continue on the host that requests waited for
@@ -25,7 +25,7 @@ Examples:
 
 Exit status: 0 if something was found, or nothing was slow; 3 if the recording cannot show what was
 slow, because system calls were not recorded, none happened, or too many events were lost. The first
-line of the answer has the reason, in JSON `judged` and `reasons`.";
+line of the output states the reason; JSON has it in `judged` and `reasons`.";
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
@@ -33,22 +33,22 @@ pub(crate) struct ExplainArgs {
     ///
     /// @flight makes the running flight recorder (`whyslow record --ring`) save what it keeps, prints
     /// the name of the new recording, and explains it; @flight:PID selects one of several recorders.
-    /// What made a flight recorder save comes first in the explanation. If the save was requested,
-    /// the slowest request comes first.
+    /// The event that triggered a save is explained first; if the save was requested, the slowest
+    /// request.
     #[arg(value_name = "RECORDING")]
     pub(crate) recording: Option<String>,
     #[command(flatten)]
     pub(crate) window: WindowArgs,
-    /// Explain the request with ID
+    /// Explain request ID
     #[arg(long, value_name = "ID", conflicts_with_all = ["window", "begin", "end", "last", "pid", "tid", "comm", "dev", "slow"])]
     pub(crate) request: Option<i64>,
     /// Explain only threads of process PID
     #[arg(short, long, value_name = "PID", value_delimiter = ',')]
     pub(crate) pid: Vec<i32>,
-    /// Explain only thread TID; with a window, all its time in it
+    /// Explain only thread TID; with a window, account for all its time in the window
     #[arg(short, long, value_name = "TID", value_delimiter = ',')]
     pub(crate) tid: Vec<i32>,
-    /// Explain only threads with a name that matches GLOB
+    /// Explain only threads with a name matching GLOB
     #[arg(
         short,
         long,
@@ -60,12 +60,15 @@ pub(crate) struct ExplainArgs {
     /// Compare block device DEV with similar devices
     #[arg(short, long, value_name = "DEV", value_delimiter = ',')]
     pub(crate) dev: Vec<String>,
-    /// Explain system calls of name or class CALL longer than TIME: `open>100ms`; several with `|`
+    /// Explain system calls CALL (name or class) that last longer than TIME: 'open>100ms'
+    ///
+    /// Separate several with |: 'open>100ms|fsync>100ms'. The smallest TIME applies to all of them.
     #[arg(long, value_name = "CALL>TIME", value_parser = SlowCalls::parse)]
     pub(crate) slow: Option<SlowCalls>,
     /// Show what is slower than in another window or recording, and where the additional time goes
     ///
-    /// Given twice, a window of another recording.
+    /// Give a recording and a window to compare with that window of that recording:
+    /// --vs yesterday.wsl --vs 12:10+1m
     #[arg(
         long = "vs",
         value_name = "WINDOW|RECORDING",
@@ -76,8 +79,8 @@ pub(crate) struct ExplainArgs {
     pub(crate) versus: Vec<Versus>,
     /// Follow requests into RECORDING of another host, made at the same time; may be repeated
     ///
-    /// A finding that waits for a request to that host continues there. Requests are matched by
-    /// connection or trace id, whatever the difference of the clocks.
+    /// If a finding waits for a request to that host, it continues there. Requests are matched by
+    /// connection or trace id, so the clocks of the hosts need not agree.
     #[arg(
         long,
         value_name = "RECORDING",
@@ -85,7 +88,7 @@ pub(crate) struct ExplainArgs {
         conflicts_with = "dev"
     )]
     pub(crate) across: Vec<String>,
-    /// Show at most N findings; 0 shows all
+    /// Show at most N findings; 0 shows all [default: 5]
     #[arg(short = 'n', long, value_name = "N")]
     pub(crate) limit: Option<usize>,
     /// Describe MECHANISM: how it is recognised and what helps; `list` lists all

@@ -11,7 +11,7 @@ use super::stack_weight::StackWeight;
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   whyslow export html web.wsl -o incident.html            a report that opens in any browser
-  whyslow export md web.wsl -w +9s..+10s                  the same as text for a ticket
+  whyslow export md web.wsl -w +9s..+10s                  the same as Markdown, for a ticket
   whyslow export svg web.wsl -w op:17 -o flame.svg        off-CPU flame graph during system call 17
   whyslow export svg web.wsl -w +9s..+10s --vs +1s..+2s   differential flame graph of two windows
   whyslow export collapsed web.wsl | flamegraph.pl        collapsed stacks for other tools
@@ -29,11 +29,11 @@ Tables: every query writes its result to a file
 /// The formats.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ExportCommand {
-    /// Cut a window out of a recording, as one small file to send
+    /// Cut a window out of a recording into one small file to send
     Snapshot(SnapshotArgs),
     /// Write a report: findings, charts and tables in one file that opens in any browser offline
     Html(ReportArgs),
-    /// Write a report as Markdown for tickets and mails: findings and tables
+    /// Write a report as Markdown for tickets and email: findings and tables
     Md(ReportArgs),
     /// Write a flame graph as one file with zoom and search, offline
     Svg(SvgArgs),
@@ -107,12 +107,12 @@ pub(crate) struct StackArgs {
     pub(crate) export: ExportArgs,
     /// Weight stacks by off-CPU time, samples, or wall-clock time [default: time or offcpu]
     ///
-    /// `offcpu` is time off CPU, `samples` the sampler's own count, `time` all time of a wall-clock
-    /// profile including sampling gaps. The default is `time` for wall-clock profiles, else
-    /// `offcpu`.
+    /// `offcpu` is off-CPU time, `samples` is the number of samples, and `time` is all time of a
+    /// wall-clock profile, including sampling gaps. The default is `time` for wall-clock profiles,
+    /// else `offcpu`.
     #[arg(long, value_name = "WHAT", help_heading = "Stacks")]
     pub(crate) weight: Option<StackWeight>,
-    /// Only stacks of threads that left the CPU in STATE: uninterruptible, sleeping, runnable, …
+    /// Include only stacks of threads that left the CPU in STATE: uninterruptible, runnable, …
     #[arg(
         long,
         value_name = "STATE",
@@ -126,7 +126,7 @@ pub(crate) struct StackArgs {
 pub(crate) struct SvgArgs {
     #[command(flatten)]
     pub(crate) stacks: StackArgs,
-    /// Colour stacks by their change of share compared with WINDOW
+    /// Colour stacks by the change of their share compared with WINDOW
     #[arg(
         long = "vs",
         value_name = "WINDOW",

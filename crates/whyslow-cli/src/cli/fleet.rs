@@ -11,8 +11,8 @@ use whyslow_sources::lake::{Parameter, QUERIES, TextQuery};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  whyslow fleet push web.wsl s3://traces/lake         push a summary, some kilobytes
-  whyslow fleet deviations --lake s3://traces/lake    hosts that are slower than the others
+  whyslow fleet push web.wsl s3://traces/lake         push a summary (a few KiB)
+  whyslow fleet deviations --lake s3://traces/lake    hosts slower than the others
   whyslow fleet verdicts --lake /mnt/lake -w -1h..    findings of the last hour
   whyslow fleet verdicts web-*.wsl db-*.wsl           findings of local recordings
   whyslow fleet deviations --lake /mnt/lake --by rack --hosts 'web-*'
@@ -65,10 +65,10 @@ pub(crate) struct FleetQueryArgs {
     /// Query LAKE [default: $WHYSLOW_LAKE]
     #[arg(long, value_name = "LAKE")]
     pub(crate) lake: Option<String>,
-    /// Only hosts that match GLOB: 'web-*'; may be repeated
+    /// Include only hosts matching GLOB: 'web-*'; may be repeated
     #[arg(long, value_name = "GLOB", value_delimiter = ',')]
     pub(crate) hosts: Vec<String>,
-    /// Only clusters that match GLOB
+    /// Include only clusters matching GLOB
     #[arg(long, value_name = "GLOB")]
     pub(crate) cluster: Option<String>,
     /// Restrict to WINDOW: A..B, T~200ms; negative times count from now: -1h.. is the last hour
@@ -115,7 +115,7 @@ impl Subcommand for FleetCommand {
             )
             .subcommand(with::<FleetFindArgs>(
                 "find",
-                "Find the recording of a result row, and the command that explains it",
+                "Locate the recording of a result row, and print the command that explains it",
             ))
             .subcommand(with::<FleetFetchArgs>(
                 "fetch",
@@ -127,7 +127,7 @@ impl Subcommand for FleetCommand {
             ))
             .subcommand(with::<FleetExpireArgs>(
                 "expire",
-                "Delete the oldest days of a lake, by age or total size",
+                "Delete the oldest days of a lake, by age or by total size",
             ))
             .subcommand(FleetKeepArgs::augment_args(Command::new("keep")).hide(true))
     }
@@ -245,7 +245,7 @@ fn parameters(query: &TextQuery, matches: &ArgMatches) -> Map<String, Value> {
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct FleetPushArgs {
-    /// Recordings or traces to push, and last the lake
+    /// Recordings or traces to push, followed by the lake
     #[arg(required = true, num_args = 2.., value_names = ["RECORDING", "LAKE"])]
     pub(crate) paths: Vec<String>,
     /// Assign the hosts to cluster NAME
@@ -257,13 +257,13 @@ pub(crate) struct FleetPushArgs {
     /// Label the host: rack=r7, service=shop, version=2.4.1; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_label)]
     pub(crate) label: Vec<(String, String)>,
-    /// Push also the unaggregated tables of everything that has a start and an end
+    /// Also push the unaggregated tables of all operations and waits
     #[arg(long)]
     pub(crate) raw: bool,
-    /// Push also the recording itself, packed, for `fleet fetch`
+    /// Also push the recording itself, compressed, for `fleet fetch`
     #[arg(long)]
     pub(crate) whole: bool,
-    /// Push again what the lake already contains
+    /// Push recordings even if the lake already contains them
     #[arg(long)]
     pub(crate) replace: bool,
     #[command(flatten)]
@@ -291,7 +291,8 @@ impl Default for FleetPushArgs {
 pub(crate) struct PushArgs {
     /// Push a summary of the recording to LAKE (see `fleet push`)
     ///
-    /// With --ring each saved recording is pushed; pushed ones are deleted to make room.
+    /// With --ring, each saved recording is pushed. If disk space runs out or --max-disk is reached,
+    /// the oldest pushed recording is deleted.
     #[arg(long, value_name = "LAKE", conflicts_with = "no_import")]
     pub(crate) push: Option<String>,
     /// Label this host: rack=r7, service=shop, version=2.4.1; may be repeated
@@ -328,10 +329,10 @@ pub(crate) struct FleetExpireArgs {
     /// Delete days that ended more than DURATION ago
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, required_unless_present = "max_size")]
     pub(crate) keep: Option<Ns>,
-    /// Delete the oldest days until the lake has at most SIZE
+    /// Delete the oldest days until the lake is at most SIZE
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) max_size: Option<i64>,
-    /// Show what would be deleted, and delete nothing
+    /// Show what would be deleted, without deleting it
     #[arg(long)]
     pub(crate) dry_run: bool,
 }

@@ -9,27 +9,27 @@ use clap::{ArgAction, Command};
 const FIRST: &str = "\
 Find out why something on a Linux machine was slow, and what caused it.
 
-  sudo whyslow now                 record 10 s and explain them
+  sudo whyslow now                 record 10 s, explain what was slow
   sudo whyslow record --for 30s    record without explaining; Ctrl-C ends it
   whyslow explain                  what was slow, why, and the culprit
-  whyslow serve                    the recording in the browser
+  whyslow serve                    show the recording in the browser
 
 Which process writes to the disk now?
-  sudo whyslow io usage @live 2
-Why was that HTTP request slow two minutes ago? (while the first one runs)
-  sudo whyslow record --ring 60s --when 'request>500ms'
-  whyslow explain @flight
-Which thread holds the lock that process PID waits for?
-  sudo whyslow now -p PID --slow 'futex>20ms'
+  sudo whyslow io usage @live 2 1    one answer, after two seconds
+Why was that HTTP request slow two minutes ago?
+  sudo whyslow record --ring 5m -o flight.wsl    leave this running
+  sudo whyslow explain @flight                   later, in another terminal
+Which thread holds the lock that others wait for?
+  sudo whyslow now
 
 More: whyslow --help            all commands
       whyslow help io top       one command, with its options
       whyslow doctor            what can be recorded on this machine
-Names of other tools work, too: whyslow iostat -x 1 prints the command for it.";
+Names of tools work, too: whyslow iostat -x 1 prints the equivalent command.";
 
 const EXAMPLES: &str = "\
 Examples:
-  sudo whyslow                           record 10 s, explain them, show what is saturated
+  sudo whyslow                           record 10 s, explain what was slow
   sudo whyslow record --for 30s          record this machine for 30 s
   whyslow import trace/ -o web.wsl       import an LTTng kernel trace
   whyslow explain                        what was slow, why, and the culprit
@@ -39,26 +39,27 @@ Examples:
   whyslow io top --op open -n 5          the five slowest opens, with file names
   whyslow io top -w op:17                other operations while operation 17 ran
   whyslow block hist --dev sda --vs sdb  latency of two disks side by side
-  sudo whyslow io usage @live 1          I/O of this machine, every second";
+  sudo whyslow io usage @live 1          I/O of this machine, every second until Ctrl-C";
 
 const NOTES: &str = "\
-A recording is a directory NAME.wsl. Commands that take a recording also accept a trace of \
-another tool (imported into a cache), @last, the newest recording of the working directory, \
-or else the last one used in this terminal, and @flight, which saves what the running \
-flight recorder keeps and uses that recording. Queries, \
-`as`, `info` and `sql` also accept @live: record this machine (needs root) into a private \
-temporary directory, print each interval when it ends, and keep nothing. If a running \
-recorder already records what is needed, @live follows it instead; @live:new always starts \
-a recorder, @live:PID follows the recorder with that PID.";
+A recording is a directory NAME.wsl. In place of a recording, commands also accept a trace of \
+another tool (imported into a cache), @last (the newest recording in the working directory, \
+otherwise the last one used in this terminal) and @flight (a new recording of what the running \
+flight recorder keeps in memory).
+
+Queries, `as`, `info` and `sql` also accept @live: they record this machine (needs root) into a \
+private temporary directory, print each interval as it ends, and keep nothing. If a running \
+recorder already records what is needed, @live follows that recorder; @live:new always starts a \
+new one, and @live:PID follows the recorder with process id PID.";
 
 /// Commands by purpose, in the order of the help. Views of recordings that are not listed belong to
 /// the group without names.
 const GROUPS: &[(&str, &[&str])] = &[
     ("start here", &["now", "record", "explain", "serve"]),
-    ("look into a recording, or at this machine with @live", &[]),
-    ("bring traces of other tools", &["import"]),
+    ("query a recording, or this machine with @live", &[]),
+    ("import traces of other tools", &["import"]),
     ("share", &["export"]),
-    ("many hosts, and load", &["fleet", "load"]),
+    ("many hosts, load generation", &["fleet", "load"]),
     (
         "more",
         &[
@@ -93,7 +94,7 @@ pub(super) fn add(command: Command) -> Command {
             push_entry(&mut long, one.get_name(), &about.unwrap_or_default());
         }
     }
-    let _ = writeln!(long, "\n{header}Options of all commands:{header:#}");
+    let _ = writeln!(long, "\n{header}Global options:{header:#}");
     for argument in command.get_arguments() {
         let about = argument.get_help().map(ToString::to_string);
         let _ = writeln!(long, "{:<25}{}", flag(argument), about.unwrap_or_default());

@@ -11,7 +11,7 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct HelpArgs {
-    /// Print the help of this command (`io top`), or the table of `formats`
+    /// Print help for COMMAND (`io top`), or the table of `formats`
     #[arg(value_name = "COMMAND")]
     pub(crate) topic: Vec<String>,
 }

@@ -162,7 +162,7 @@ fn with_tip(mut error: clap::Error) -> clap::Error {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Record 10 s of this machine, explain them, and show what is saturated
+    /// Record 10 s, explain what was slow, and show which resources are saturated
     #[command(before_help = now::EXAMPLES)]
     Now(NowArgs),
     /// Record this machine: system calls, scheduling, block I/O, locks, DNS lookups, …
@@ -193,7 +193,7 @@ pub(crate) enum Command {
     Export(Box<ExportCommand>),
     #[command(flatten)]
     Query(Box<QueryCommand>),
-    /// Print the output of a familiar tool: iostat, pidstat, opensnoop, lttng-iolatencytop, …
+    /// Show a recording as a familiar tool would: iostat, pidstat, opensnoop, lttng-iolatencytop, …
     #[command(subcommand, before_help = AS_EXAMPLES, arg_required_else_help = true)]
     As(AsCommand),
     /// Query a recording in SQL (needs the duckdb command line)
@@ -202,16 +202,16 @@ pub(crate) enum Command {
     /// Analyse many hosts: push summaries of recordings to a lake, and query it
     #[command(subcommand, before_help = fleet::EXAMPLES, arg_required_else_help = true)]
     Fleet(Box<FleetCommand>),
-    /// Show recordings in a browser, or answer programs over HTTP
+    /// Serve recordings to a browser, and to programs over HTTP
     #[command(before_help = whyslow_serve::EXAMPLES)]
     Serve(ServeArgs),
     /// Print a shell completion script
     #[command(before_help = COMPLETIONS_EXAMPLES)]
     Completions(CompletionsArgs),
-    /// Print the help of a command, or of the program
+    /// Print help for a command, or for whyslow
     #[command(before_help = help::EXAMPLES)]
     Help(HelpArgs),
-    /// Show, print or write the manual pages
+    /// Show a manual page, or write all of them to a directory
     #[command(before_help = MAN_EXAMPLES)]
     Man(ManArgs),
     /// Print the JSON Schema of a machine-readable format
@@ -227,7 +227,7 @@ const IMPORT_EXAMPLES: &str = "\
 Examples:
   whyslow import lttng-traces/auto-20150115-120942 -o web.wsl
   whyslow import trace.tar.zst
-  whyslow import host-a/ host-b/ -o both.wsl     several traces on one clock
+  whyslow import host-a/ host-b/ -o both.wsl     several traces, merged by time
   whyslow import --formats                       what can be imported";
 const INFO_EXAMPLES: &str = "\
 Examples:
@@ -253,7 +253,7 @@ Examples:
   whyslow completions fish > ~/.config/fish/completions/whyslow.fish";
 const MAN_EXAMPLES: &str = "\
 Examples:
-  whyslow man                            in the pager, on a terminal
+  whyslow man                            on a terminal, in a pager
   whyslow man io top
   whyslow man --dir ~/.local/share/man/man1     then `man whyslow` works";
 
@@ -278,7 +278,7 @@ pub(crate) struct ImportArgs {
     /// others, detected by content: see --formats
     #[arg(required_unless_present = "formats", value_name = "TRACE", value_parser = path_parser())]
     pub(crate) sources: Vec<PathBuf>,
-    /// List the formats that can be imported: what writes them, with an example
+    /// List the formats that can be imported, which tools write them, and examples
     #[arg(long, exclusive = true)]
     pub(crate) formats: bool,
     /// Write the recording to NAME.wsl [default: named after the first trace]
@@ -293,8 +293,8 @@ pub(crate) struct ImportArgs {
     /// Add DURATION to all timestamps of TRACE: `profile.jfr=+1.5s`; may be repeated
     #[arg(long, value_name = "TRACE=±DURATION", value_parser = parse_shift)]
     pub(crate) shift: Vec<(PathBuf, Ns)>,
-    /// Parse access logs in FORMAT, as in nginx (log_format) or Apache (LogFormat) [default: their
-    /// built-in formats]
+    /// Parse access logs in FORMAT, as written in nginx (log_format) or Apache (LogFormat)
+    /// [default: their built-in formats]
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<String>,
     /// Omit CLASSES of events of a spool, to test results without them
@@ -332,10 +332,10 @@ pub(crate) struct InfoArgs {
     /// Recording or trace [default: @last]
     #[arg(value_name = "RECORDING")]
     pub(crate) recording: Option<String>,
-    /// Show also the number of events by name
+    /// Also show the number of events by name
     #[arg(long)]
     pub(crate) events: bool,
-    /// Show instead a tree of block devices and where they are mounted
+    /// Show only block devices, as a tree with their mount points
     #[arg(long, conflicts_with = "events")]
     pub(crate) devices: bool,
     #[command(flatten)]
@@ -412,7 +412,7 @@ pub(crate) struct ManArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct SchemaArgs {
-    /// Print the schema of this format
+    /// Print the schema of WHAT
     #[arg(default_value = "answer")]
     pub(crate) what: SchemaKind,
 }

@@ -21,7 +21,7 @@ pub(crate) struct QueryArgs {
     pub(crate) filter: FilterArgs,
     #[command(flatten)]
     pub(crate) shape: ShapeArgs,
-    /// Print paths as the host sees them; --file matches these
+    /// Print paths as seen from the host, and match --file against them
     ///
     /// Applies to processes in containers and chroots, if their mounts were recorded.
     #[arg(long, help_heading = "Shape")]
@@ -54,13 +54,13 @@ pub(crate) struct WindowArgs {
         conflicts_with_all = ["begin", "end"],
     )]
     pub(crate) last: Option<Ns>,
-    /// Start of the window
+    /// Start the window at TIME
     #[arg(long, value_name = "TIME", value_parser = Moment::parse, allow_hyphen_values = true)]
     pub(crate) begin: Option<Moment>,
-    /// End of the window
+    /// End the window at TIME
     #[arg(long, value_name = "TIME", value_parser = Moment::parse, allow_hyphen_values = true)]
     pub(crate) end: Option<Moment>,
-    /// Show only what overlaps with operation ID
+    /// Include only what overlaps operation ID
     #[arg(long, value_name = "op:ID", value_parser = parse_operation)]
     pub(crate) overlaps: Option<OperationRef>,
 }
@@ -89,13 +89,13 @@ fn parse_operation(text: &str) -> Result<OperationRef, String> {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Filters")]
 pub(crate) struct FilterArgs {
-    /// Only process PID
+    /// Include only process PID
     #[arg(short, long, value_name = "PID", value_delimiter = ',')]
     pub(crate) pid: Vec<i32>,
-    /// Only thread TID
+    /// Include only thread TID
     #[arg(short, long, value_name = "TID", value_delimiter = ',')]
     pub(crate) tid: Vec<i32>,
-    /// Only threads with a name that matches GLOB
+    /// Include only threads with a name matching GLOB
     #[arg(
         short,
         long,
@@ -104,52 +104,52 @@ pub(crate) struct FilterArgs {
         value_delimiter = ','
     )]
     pub(crate) comm: Vec<String>,
-    /// Only threads with a name that matches REGEX: 'request-handler-[0-3]$'
+    /// Include only threads with a name matching REGEX: 'request-handler-[0-3]$'
     #[arg(long, value_name = "REGEX")]
     pub(crate) threads: Vec<String>,
-    /// Only stacks with a function that matches REGEX
+    /// Include only stacks with a function matching REGEX
     #[arg(long = "match", value_name = "REGEX")]
     pub(crate) frames: Vec<String>,
-    /// No stacks with a function that matches REGEX
+    /// Exclude stacks with a function matching REGEX
     #[arg(long = "reject", value_name = "REGEX")]
     pub(crate) frames_not: Vec<String>,
-    /// Only processes in a cgroup with a path that matches GLOB: '/docker/**'
+    /// Include only processes in a cgroup with a path matching GLOB: '/docker/**'
     #[arg(long, value_name = "GLOB")]
     pub(crate) cgroup: Vec<String>,
-    /// Only block device DEV, by name or MAJOR:MINOR
+    /// Include only block device DEV, by name or MAJOR:MINOR
     #[arg(short, long, value_name = "DEV", value_delimiter = ',')]
     pub(crate) dev: Vec<String>,
-    /// Only paths that match GLOB; * matches within a directory, ** across directories
+    /// Include only paths matching GLOB; * matches within a directory, ** across directories
     #[arg(long, value_name = "GLOB")]
     pub(crate) file: Vec<String>,
-    /// Only operations of class OP (open, read, write, sync, …), or system call OP (openat)
+    /// Include only operations of class OP (open, read, write, sync, …), or system call OP (openat)
     ///
-    /// Classes are open, close, read, write, sync, metadata, …; of waits woken and preempted; of
-    /// interrupts hard and soft.
+    /// Classes of system calls: open, close, read, write, sync, metadata, …; of run-queue waits:
+    /// woken, preempted; of interrupts: hard, soft.
     #[arg(long, value_name = "OP", value_delimiter = ',')]
     pub(crate) op: Vec<String>,
-    /// Only the system call or interrupt handler NAME: `write` does not include `pwrite64`
+    /// Include only system call or interrupt handler NAME: `write` does not include `pwrite64`
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) name: Vec<String>,
-    /// Only CPU number CPU
+    /// Include only CPU number CPU
     #[arg(long, value_name = "CPU", value_delimiter = ',')]
     pub(crate) cpu: Vec<i32>,
-    /// Only operations of exactly BYTES (8k)
+    /// Include only operations of exactly BYTES (8k)
     #[arg(long, value_name = "BYTES", value_parser = parse_size, conflicts_with_all = ["min_size", "max_size"])]
     pub(crate) size: Option<i64>,
-    /// Only operations of at least BYTES; those without a size pass
+    /// Include only operations of at least BYTES, or without a size
     #[arg(long, visible_alias = "minsize", value_name = "BYTES", value_parser = parse_size)]
     pub(crate) min_size: Option<i64>,
-    /// Only operations of at most BYTES; those without a size pass
+    /// Include only operations of at most BYTES, or without a size
     #[arg(long, visible_alias = "maxsize", value_name = "BYTES", value_parser = parse_size)]
     pub(crate) max_size: Option<i64>,
-    /// Only operations that lasted at least DURATION (200us, 5ms, 1s)
+    /// Include only operations that lasted at least DURATION (200us, 5ms, 1s)
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub(crate) min: Option<Ns>,
-    /// Only operations that lasted at most DURATION
+    /// Include only operations that lasted at most DURATION
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub(crate) max: Option<Ns>,
-    /// Only failed operations
+    /// Include only failed operations
     #[arg(long)]
     pub(crate) errors: bool,
     /// Exclude the tracer's own processes
@@ -161,40 +161,40 @@ pub(crate) struct FilterArgs {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Requests")]
 pub(crate) struct RequestArgs {
-    /// Only endpoints that match GLOB: '/api/*'
+    /// Include only endpoints matching GLOB: '/api/*'
     #[arg(long, value_name = "GLOB", value_delimiter = ',')]
     pub(crate) endpoint: Vec<String>,
-    /// Only requests with METHOD: GET, POST, …
+    /// Include only requests with METHOD: GET, POST, …
     #[arg(long, value_name = "METHOD", value_delimiter = ',')]
     pub(crate) method: Vec<String>,
-    /// Only responses with STATUS: 404, or 5xx
+    /// Include only requests with response STATUS: 404, or 5xx
     #[arg(long, value_name = "STATUS", value_delimiter = ',')]
     pub(crate) status: Vec<String>,
-    /// Only requests with OUTCOME: ok, error, timeout, refused, reset, …
+    /// Include only requests with OUTCOME: ok, error, timeout, refused, reset, …
     #[arg(long, value_name = "OUTCOME", value_delimiter = ',')]
     pub(crate) outcome: Vec<String>,
-    /// Only clients that match GLOB
+    /// Include only clients matching GLOB
     #[arg(long, value_name = "GLOB", value_delimiter = ',')]
     pub(crate) client: Vec<String>,
-    /// Only requests on connection number N
+    /// Include only requests on connection number N
     #[arg(long, value_name = "N", value_delimiter = ',')]
     pub(crate) connection: Vec<String>,
-    /// Only requests to hosts that match GLOB
+    /// Include only requests to hosts matching GLOB
     #[arg(long, value_name = "GLOB", value_delimiter = ',')]
     pub(crate) host: Vec<String>,
-    /// Only peers (ADDRESS:PORT) that match GLOB: '10.0.0.5:*'
+    /// Include only peers (ADDRESS:PORT) matching GLOB: '10.0.0.5:*'
     #[arg(long, value_name = "GLOB", value_delimiter = ',')]
     pub(crate) peer: Vec<String>,
-    /// Only PHASE: wait, request_queue, …
+    /// Include only phase PHASE: wait, request_queue, …
     #[arg(long, value_name = "PHASE", value_delimiter = ',')]
     pub(crate) phase: Vec<String>,
-    /// Only requests of load worker N
+    /// Include only requests of load worker N
     #[arg(long, value_name = "N", value_delimiter = ',')]
     pub(crate) worker: Vec<String>,
-    /// Only requests observed by SOURCE: load, socket, …
+    /// Include only requests observed by SOURCE: load, socket, …
     #[arg(long, value_name = "SOURCE", value_delimiter = ',')]
     pub(crate) source: Vec<String>,
-    /// Only requests seen from ROLE: client, server, proxy
+    /// Include only requests observed in ROLE: client, server, proxy
     #[arg(long, value_name = "ROLE", value_delimiter = ',')]
     pub(crate) role: Vec<String>,
 }
@@ -227,7 +227,7 @@ impl RequestArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Shape")]
 pub(crate) struct ShapeArgs {
-    /// Print at most N rows; 0 prints all
+    /// Print at most N rows; 0 prints all [default: depends on the view]
     #[arg(short = 'n', long, value_name = "N")]
     pub(crate) limit: Option<usize>,
     /// Sort by column KEY, descending; KEY:asc sorts ascending
@@ -264,7 +264,7 @@ pub(crate) struct DiffersArgs {
 pub(crate) struct HistArgs {
     #[command(flatten)]
     pub(crate) query: QueryArgs,
-    /// Use N equal buckets instead of powers of two
+    /// Use N buckets of equal width instead of powers of two
     #[arg(
         long,
         visible_alias = "freq-resolution",
@@ -273,7 +273,7 @@ pub(crate) struct HistArgs {
         help_heading = "Shape"
     )]
     pub(crate) linear: Option<u16>,
-    /// Use the same equal buckets in all tables
+    /// Use the same buckets of equal width in all tables
     #[arg(long, visible_alias = "freq-uniform", help_heading = "Shape")]
     pub(crate) uniform: bool,
     #[command(flatten)]
@@ -284,7 +284,7 @@ pub(crate) struct HistArgs {
 pub(crate) struct HeatArgs {
     #[command(flatten)]
     pub(crate) query: QueryArgs,
-    /// Shade cells by WHAT: the number of operations, or that number times their duration
+    /// Shade cells by WHAT: the number of operations (count), or count × latency (intensity)
     #[arg(
         long,
         value_name = "WHAT",
@@ -298,7 +298,7 @@ pub(crate) struct HeatArgs {
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct StageArgs {
-    /// Measure only STAGE: queue or device of block requests, raise of softirqs
+    /// Measure only STAGE: queue, device (block); raise (irq); connect (tcp); queue, run (work); …
     #[arg(long, value_name = "STAGE", help_heading = "Shape")]
     pub(crate) stage: Option<String>,
 }
@@ -318,12 +318,12 @@ pub(crate) struct FlameArgs {
 pub(crate) struct GraphArgs {
     /// Weight stacks by off-CPU time, samples, or wall-clock time [default: time or offcpu]
     ///
-    /// `offcpu` is time off CPU, `samples` the sampler's own count, `time` all time of a wall-clock
-    /// profile including sampling gaps. The default is `time` for wall-clock profiles, else
-    /// `offcpu`.
+    /// `offcpu` is off-CPU time, `samples` is the number of samples, and `time` is all time of a
+    /// wall-clock profile, including sampling gaps. The default is `time` for wall-clock profiles,
+    /// else `offcpu`.
     #[arg(long, value_name = "WHAT")]
     pub(crate) weight: Option<StackWeight>,
-    /// Only stacks of threads that left the CPU in STATE: uninterruptible, sleeping, runnable, …
+    /// Include only stacks of threads that left the CPU in STATE: uninterruptible, runnable, …
     #[arg(long, value_name = "STATE", value_delimiter = ',')]
     pub(crate) state: Vec<String>,
     /// Compare with WINDOW
@@ -335,7 +335,7 @@ pub(crate) struct GraphArgs {
         conflicts_with = "chart"
     )]
     pub(crate) versus: Option<WindowText>,
-    /// Draw the stacks of each thread over time, not merged (-n limits the threads, busiest first)
+    /// Draw a flame chart: the stacks of each thread over time (-n N: only the N busiest threads)
     #[arg(long)]
     pub(crate) chart: bool,
     /// Set the title of the image to TEXT [default: name of the recording]
@@ -349,7 +349,7 @@ pub(crate) struct GraphArgs {
 pub(crate) struct DumpArgs {
     #[command(flatten)]
     pub(crate) open: OpenArgs,
-    /// Dump the threads of the JVM of -p every DURATION (1s) until Ctrl-C; -o names the recording
+    /// Dump the threads of a JVM (-p) every DURATION into a recording (-o) until Ctrl-C
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, requires_all = ["pid", "output"])]
     pub(crate) every: Option<Ns>,
     /// Stop after DURATION

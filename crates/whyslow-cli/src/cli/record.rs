@@ -19,17 +19,17 @@ Examples:
   sudo whyslow record --for 30s               stop after 30 s
   sudo whyslow record -- ./slow.sh            while a command runs; system calls of that command only
   sudo whyslow record -p 1234 --for 10s       system calls of one process and its children
-  sudo whyslow record --jvm -p 1234 --for 30s a JVM, with its code and locks (async-profiler)
-  sudo whyslow record --comm 'php-fpm*'       system calls of processes of that name, also later ones
+  sudo whyslow record --jvm -p 1234 --for 30s a JVM, with Java stacks and locks (async-profiler)
+  sudo whyslow record --comm 'php-fpm*'       system calls of processes of that name, and new ones
   sudo whyslow record --cgroup system.slice/nginx.service
   sudo whyslow record --light --for 1h        long and blocking system calls, and block I/O
   sudo whyslow record --what +net,-dns        the default topics and packets, without DNS lookups
   sudo whyslow record --function libssl.so.3:SSL_read --function libssl.so.3:SSL_write
   sudo whyslow record --sample 99 --for 10s   also on-CPU stacks, 99 times a second
   sudo whyslow record --stacks wall:10ms -p 1234 --for 10s
-                                              also the stack of every thread each 10 ms, on or off CPU
+                                              stacks of all threads every 10 ms, on or off CPU
   sudo whyslow record --ring 60s --when 'open>200ms | block>100ms'
-                                              flight recorder: save the last minute on a slow call";
+                                              flight recorder: saves the last 60 s on a slow call";
 
 #[derive(Debug, Args)]
 pub(crate) struct RecordArgs {
@@ -45,7 +45,7 @@ pub(crate) struct RecordArgs {
     /// Record system calls only of process PID and its children; may be repeated
     #[arg(short, long, value_name = "PID", value_delimiter = ',', value_parser = clap::value_parser!(i32).range(1..))]
     pub(crate) pid: Vec<i32>,
-    /// Record system calls only of processes with a thread NAME (`NAME*`: prefix) and children
+    /// Record system calls only of processes with a thread named NAME (or `NAME*`) and children
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) comm: Vec<String>,
     /// Record system calls only of processes in the cgroup PATH or below
@@ -57,7 +57,7 @@ pub(crate) struct RecordArgs {
     /// With COMMAND, record system calls of all processes, not only of COMMAND
     #[arg(short, long)]
     pub(crate) all: bool,
-    /// Record only TOPICS, or add `+TOPIC` to, or remove `-TOPIC` from, the default ones
+    /// Record TOPICS instead of the default ones; `+TOPIC` adds one to them, `-TOPIC` removes one
     /// [default: syscalls,sched,block,locks,dns,mem,fs,tcp]
     ///
     /// `--what +net,-dns` changes the default topics, `--what syscalls,sched` replaces them.
@@ -77,10 +77,10 @@ pub(crate) struct RecordArgs {
     pub(crate) light: bool,
     /// Record stacks of threads off CPU for at least DURATION; `off` disables [default: 1ms]
     ///
-    /// The kernel stack and, if the thread waited in a system call, the user stack. Off by default
-    /// with --light, and with --what without sched. `wall:10ms` samples state and stack of every
-    /// thread each 10 ms, on or off CPU (see WALL CLOCK in `whyslow man record`). Both can be
-    /// combined: 1ms,wall:10ms
+    /// Records the kernel stack and, if the thread waited in a system call, the user stack. Off by
+    /// default with --light, and if --what does not include sched. `wall:10ms` samples the state
+    /// and stack of every thread every 10 ms, on or off CPU (see WALL CLOCK in `whyslow man
+    /// record`). Both can be combined: 1ms,wall:10ms
     #[arg(long, value_name = "DURATION", value_delimiter = ',', value_parser = parse_stacks)]
     pub(crate) stacks: Vec<Stacks>,
     /// Sample on-CPU stacks at HZ on each CPU
@@ -88,30 +88,31 @@ pub(crate) struct RecordArgs {
     pub(crate) sample: Option<u32>,
     /// Record calls of FUNCTION in the program or library FILE (uprobe); may be repeated
     ///
-    /// With arguments and return value: `libssl.so.3:SSL_read`, 'mysqld:*dispatch_command*',
-    /// `libc.so.6:fopen#str,str=ptr` (see FUNCTIONS in `whyslow man record`)
+    /// Arguments and the return value are recorded, too. Examples: libssl.so.3:SSL_read,
+    /// 'mysqld:*dispatch_command*', 'libc.so.6:fopen#str,str=ptr' (see FUNCTIONS in `whyslow man
+    /// record`)
     #[arg(long, visible_alias = "uprobe", value_name = "FILE:FUNCTION", value_parser = ProbeSpec::function)]
     pub(crate) function: Vec<ProbeSpec>,
     /// Record hits of the USDT probe PROVIDER:NAME in FILE; may be repeated
     ///
-    /// With arguments: `libstdc++.so.6:libstdcxx:throw`, `python3:python:import*#str` (see
-    /// FUNCTIONS in `whyslow man record`)
+    /// Arguments are recorded, too. Examples: libstdc++.so.6:libstdcxx:throw,
+    /// 'python3:python:import*#str' (see FUNCTIONS in `whyslow man record`)
     #[arg(long, value_name = "FILE:PROVIDER:NAME", value_parser = ProbeSpec::usdt)]
     pub(crate) usdt: Vec<ProbeSpec>,
     /// Record all topics
     #[arg(long, conflicts_with = "what")]
     pub(crate) full: bool,
-    /// Set the size of the event buffer to SIZE [default: 64MiB, or what --max-memory leaves]
+    /// Use an event buffer of SIZE [default: 64MiB, or what --max-memory leaves]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) buffer: Option<i64>,
-    /// Limit memory to SIZE, in this program and the kernel, while recording (see MEMORY)
+    /// Limit the memory of the recorder, user space and kernel, to SIZE (see MEMORY)
     /// [default: 64MiB + --buffer + 2 × --ring-memory]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) max_memory: Option<i64>,
     /// Stop when the spool reaches SIZE
     #[arg(long, value_name = "SIZE", default_value = "16GiB", value_parser = parse_size)]
     pub(crate) max_size: i64,
-    /// Keep the spool and do not import it; run `whyslow import` later, also on another machine
+    /// Keep the spool without importing it; run `whyslow import` on it later, on any machine
     #[arg(long, conflicts_with = "ring")]
     pub(crate) no_import: bool,
     /// Do not try BPF programs of FORM, as on kernels that refuse them
@@ -120,7 +121,7 @@ pub(crate) struct RecordArgs {
     /// Profile the JVM of -p with async-profiler while recording
     ///
     /// PATH is asprof or libasyncProfiler.so (which needs the JDK's jcmd) [default: the installed
-    /// one]. The threads, locks and stacks of the profile become part of the recording.
+    /// one]. The recording will contain the threads, locks and stacks of the profile.
     #[arg(
         long,
         value_name = "PATH",
@@ -131,12 +132,12 @@ pub(crate) struct RecordArgs {
         conflicts_with_all = ["ring", "no_import"],
     )]
     pub(crate) jvm: Option<OsString>,
-    /// Import FILE, written by another tool while recording, as well; may be repeated
+    /// Also import FILE, which another tool writes while recording; may be repeated
     ///
-    /// A profile of async-profiler, a log of strace, perf.data, …
+    /// FILE is an async-profiler profile, an strace log, perf.data, …
     #[arg(long, value_name = "FILE", conflicts_with_all = ["ring", "no_import"])]
     pub(crate) with: Vec<PathBuf>,
-    /// Keep the spool after it has been imported
+    /// Keep the spool after importing it
     #[arg(long)]
     pub(crate) keep_spool: bool,
     #[command(flatten)]

@@ -140,6 +140,10 @@ fn commands_of_the_documents_are_accepted() {
             // A comment follows two spaces.
             let command = command.split("  ").next().unwrap_or(command);
             let words = split(&command.replace("PID", "1"));
+            // `whyslow` alone prints its help here, which is not a terminal.
+            if words.len() == 1 {
+                continue;
+            }
             if let Err(error) = Cli::read(&words) {
                 refused.push(format!("{command}: {error}"));
             }

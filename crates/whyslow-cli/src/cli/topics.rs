@@ -31,7 +31,7 @@ enum TopicArg {
     Fs,
     /// Workqueue items
     Work,
-    /// TCP connections: opening thread, duration, how they ended
+    /// TCP connections: opening thread, duration, outcome
     Tcp,
     /// Packets, retransmits and drops
     Net,

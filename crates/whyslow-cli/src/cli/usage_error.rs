@@ -68,17 +68,17 @@ mod tests {
     fn each_refused_command_line_has_one_hint() {
         let check = |line: &str, message: &str, hint: &str| {
             let (got, got_hint) = refused(line);
-            assert!(got.starts_with(message), "{line}: {got}");
+            assert!(got.contains(message), "{line}: {got}");
             assert_eq!(got_hint, hint, "{line}");
         };
         check(
-            "whyslow io top --frobnicate",
-            "unexpected argument '--frobnicate' found",
+            "whyslow io top --zzz",
+            "unexpected argument '--zzz' found",
             "see all options: whyslow io top --help",
         );
         check(
             "whyslow io top --last 5m -w +1s..+2s",
-            "the argument '--last <DURATION>' cannot be used with",
+            "cannot be used with",
             "see all options: whyslow io top --help",
         );
         check(

@@ -59,7 +59,7 @@ pub(super) fn run(
     };
     if every < EVERY_MIN {
         return Err(Failure::usage(
-            "cannot dump threads that often: the JVM would mostly be stopped",
+            "cannot dump threads that often: the JVM would be stopped most of the time",
         )
         .hint("use --every 50ms or longer"));
     }
@@ -236,8 +236,8 @@ impl Safepoints {
     fn since(&self, before: &Self) -> String {
         let ms = |ticks: i64| ticks as f64 * 1e3 / self.per_second as f64;
         format!(
-            "meanwhile the JVM had {} safepoints, with {:.1} ms stopped and {:.1} ms to reach them (including \
-             its own)",
+            "the JVM had {} safepoints in that time: {:.1} ms stopped, {:.1} ms to reach them (including \
+             those of the dumps)",
             self.count - before.count,
             ms(self.stopped - before.stopped),
             ms(self.reaching - before.reaching)

@@ -106,9 +106,9 @@ impl Baseline {
             };
             if is_twice {
                 let message =
-                    "cannot compare with several: --vs accepts one window and one recording";
+                    "cannot compare with several windows or recordings: --vs accepts one of each";
                 return Err(Failure::usage(message)
-                    .hint("compare with one after the other: whyslow explain --vs WINDOW"));
+                    .hint("run explain once for each: whyslow explain --vs WINDOW"));
             }
         }
         if args.versus.is_empty() {

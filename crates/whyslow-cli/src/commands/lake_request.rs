@@ -54,7 +54,8 @@ impl FleetQuery {
             | WindowText::From(Moment::FromStart(_), _)
             | WindowText::Around(Moment::FromStart(_), _) => {
                 return Err(refused(
-                    "`+` times count from the start of a recording, which a lake lacks".into(),
+                    "cannot use `+` times with a lake: they count from the start of a recording"
+                        .into(),
                 )
                 .hint("count from now: -w -1h.."));
             }
@@ -62,7 +63,7 @@ impl FleetQuery {
         }
         let window = text.resolve(&calendar, |_| -> Result<_, Failure> {
             Err(Failure::usage(
-                "op:ID is a window in a recording, not in a lake",
+                "cannot use op:ID with a lake: it is a window in a recording",
             ))
         })?;
         Ok(Some((window.begin, window.end)))

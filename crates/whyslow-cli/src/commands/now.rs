@@ -30,7 +30,10 @@ const NAMED: usize = 4;
 pub(super) fn run(args: &NowArgs, talk: &TalkArgs) -> Result<(), Failure> {
     let path = match &args.output {
         Some(path) => path.clone(),
-        None => new_path()?,
+        None => new_path().map_err(|failure| match rustix::process::geteuid().is_root() {
+            true => failure,
+            false => failure.hint("recording needs root: sudo whyslow now"),
+        })?,
     };
     if !talk.quiet {
         talk::line(&format!(
@@ -38,7 +41,7 @@ pub(super) fn run(args: &NowArgs, talk: &TalkArgs) -> Result<(), Failure> {
             args.length as f64 / 1e9
         ));
     }
-    // The explanation is the result; what `record` reports besides is for those who keep recordings.
+    // The explanation is the result; `record` reports more for users that keep recordings.
     let quiet = TalkArgs {
         quiet: true,
         ..talk.clone()

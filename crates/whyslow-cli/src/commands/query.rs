@@ -446,7 +446,7 @@ impl Target {
                 Ok(count) if count > 0 => Some(count),
                 _ => {
                     return Err(Failure::usage(format!(
-                        "cannot use `{text}` as the count of intervals: it is no positive number"
+                        "cannot use `{text}` as the count of intervals: not a positive number"
                     ))
                     .hint("write RECORDING INTERVAL COUNT: web.wsl 1 5"));
                 }

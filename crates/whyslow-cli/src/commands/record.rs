@@ -36,18 +36,20 @@ pub(super) fn run(args: &RecordArgs, talk: &TalkArgs) -> Result<ExitCode, Failur
         None => PathBuf::from(name_of_now()),
     };
     if output.exists() && !args.force {
-        return Err(Failure::usage(format!("`{}` exists", output.display()))
-            .hint("replace it with --force, or choose another name with -o"));
+        return Err(
+            Failure::usage(format!("cannot write `{}`: it exists", output.display()))
+                .hint("replace it with --force, or choose another name with -o"),
+        );
     }
     let spool = spool_of(&output);
     if spool.exists() {
         return Err(Failure::usage(format!(
-            "the spool `{}` of an earlier recording exists",
+            "cannot record: the spool `{}` of an earlier recording exists",
             spool.display()
         ))
         .hint(format!(
             "import it, then delete it: whyslow import {}",
-            spool.display()
+            quoted(&spool)
         )));
     }
     check_processes(&args.pid)?;

@@ -24,8 +24,8 @@ pub(crate) static TOOL: Tool = Tool {
 const NOTES: &str = "\
 TIME(s) counts from the first request shown. COMM and PID are the submitting thread and process. T:
 R read, W write, D discard, F flush, - other. LAT(ms) is the time in the device, from issue to
-completion; QUE(ms) the time before, from the first event of the request. Unrecorded values are
-shown as -. The number of requests without a recorded completion is reported on standard error.";
+completion; QUE(ms) is the time before that, from the first event of the request. Unrecorded values
+are shown as -. The number of requests without a recorded completion is reported on standard error.";
 
 #[derive(Debug, Clone, Args)]
 struct BiosnoopArgs {

@@ -20,8 +20,8 @@ pub(crate) static TOOL: Tool = Tool {
 const NOTES: &str = "\
 MIN_MS defaults to 10; 0 shows everything. The latency is that of system calls on regular files (R
 read, W write, O open, S fsync, fdatasync, sync_file_range), from entry to exit. File system types
-are not recorded: files on all file systems are shown. OFF_KB is known only if a call passes an
-offset (pread64, pwrite64), else -. FILENAME is the full path. -j prints offsets in bytes.";
+are not recorded, so files on all file systems are shown. OFF_KB is known only if a call passes an
+offset (pread64, pwrite64), otherwise -. FILENAME is the full path. -j prints offsets in bytes.";
 
 #[derive(Debug, Clone, Args)]
 struct Ext4slowerArgs {

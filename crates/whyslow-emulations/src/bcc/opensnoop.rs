@@ -28,10 +28,10 @@ did not return during the recording is reported on standard error.";
 struct OpensnoopArgs {
     #[command(flatten)]
     front: FrontArgs,
-    /// Print the time of day of the return
+    /// Print the time of day at which the call returned
     #[arg(short = 'T', long)]
     timestamp: bool,
-    /// Print the user id (not recorded: -)
+    /// Print the user id (always -: not recorded)
     #[arg(short = 'U', long)]
     print_uid: bool,
     /// Show only failed opens

@@ -20,8 +20,8 @@ use crate::tool::Call;
 // Common options of all emulations. A doc comment here would become help text.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct FrontArgs {
-    /// Recording or trace [default: @last], or @live for this machine; an argument that reads as a
-    /// number is not a recording
+    /// Recording or trace [default: @last], or @live for this machine; an argument that looks like
+    /// a number is never a recording
     pub(crate) words: Vec<String>,
     /// Show only WINDOW: A..B, A+437ms, T~200ms or op:ID
     #[arg(

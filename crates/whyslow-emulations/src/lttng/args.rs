@@ -24,13 +24,13 @@ pub(super) struct LttngArgs {
     /// Analyse only RANGE: [BEGIN,END]
     #[arg(long, value_name = "RANGE", value_parser = WindowText::parse, conflicts_with_all = ["begin", "end"])]
     pub(super) timerange: Option<WindowText>,
-    /// Show only CPUs CPU
+    /// Show only CPU number CPU
     #[arg(long, value_name = "CPU", value_delimiter = ',')]
     pub(super) cpu: Vec<i32>,
-    /// Show only threads with name NAME
+    /// Show only threads named NAME
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(super) procname: Vec<String>,
-    /// Show only threads TID
+    /// Show only thread TID
     #[arg(long, value_name = "TID", value_delimiter = ',')]
     pub(super) tid: Vec<i32>,
     /// Print at most N rows per top list
@@ -78,10 +78,10 @@ pub(super) struct LttngArgs {
     /// Print statistics by priority
     #[arg(long)]
     pub(super) per_prio: bool,
-    /// Show only hardware interrupts NR
+    /// Show only hardware interrupt NR
     #[arg(long, value_name = "NR", value_delimiter = ',')]
     pub(super) irq: Vec<i64>,
-    /// Show only softirqs NR
+    /// Show only softirq NR
     #[arg(long, value_name = "NR", value_delimiter = ',')]
     pub(super) softirq: Vec<i64>,
     /// Rejected with a hint instead of as an unknown option
@@ -108,7 +108,7 @@ pub(super) struct MachineArgs {
     /// Describe the tables
     #[arg(long)]
     pub(super) metadata: bool,
-    /// Report in the exit status whether the trace can be analysed
+    /// Check whether the trace can be analysed, and report it in the exit status
     #[arg(long)]
     pub(super) test_compatibility: bool,
     /// Print progress to standard output

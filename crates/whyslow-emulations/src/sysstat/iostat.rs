@@ -26,12 +26,12 @@ const NOTES: &str = "\
 Without an interval there is one report for the whole window. kB are 1024 bytes.
 
 Differences from a live iostat:
-- Figures come from events, not from counters sampled at clock ticks: %util is the exact union of
-  the times with a request in flight, aqu-sz the exact mean number of requests in flight. A request
+- Figures come from events, not from counters sampled at clock ticks: %util is the exact share of
+  time with a request in flight, aqu-sz the exact mean number of requests in flight. A request
   is in flight from its first event (queued, allocated or issued), slightly earlier than in the
   kernel's counters.
-- A request counts in the interval in which it completes; without a recorded completion it counts
-  only in aqu-sz and %util.
+- A request counts in the interval in which it completes. If its completion was not recorded, it
+  counts only in aqu-sz and %util.
 - rrqm/s and wrqm/s count I/Os merged into the completed requests.
 - %system includes interrupts, as in iostat; %iowait is idle time while a thread was in
   uninterruptible sleep; %steal is not recorded and shown as -.

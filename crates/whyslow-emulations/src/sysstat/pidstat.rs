@@ -25,20 +25,22 @@ pub(crate) static TOOL: Tool = Tool {
 };
 
 const NOTES: &str = "\
-The window has no short option here: --window A..B. Without an interval there is one report for the
-whole window. In every column a process is the sum of its threads. UID is - if not recorded.
+Select a window with --window A..B: -w selects context switches, as in pidstat. Without an interval
+there is one report for the whole window. In every column a process is the sum of its threads. UID
+is - if not recorded.
 
 Differences from a live pidstat:
-- kB_rd/s are the block read requests that the process submitted; kB_wr/s the bytes that its write
-  calls transferred to files (not below /proc, /sys, /dev; other files on tmpfs are included), which
-  the kernel counts in whole pages. kB_ccwr/s is the kernel's counter of the process, sampled once a
-  second (with more than 300 processes, in turns) and at its exit; not available for threads.
+- kB_rd/s counts the block read requests that the process submitted, kB_wr/s the bytes that its
+  write calls transferred to files (not below /proc, /sys, /dev; other files on tmpfs are included),
+  which the kernel counts in whole pages. kB_ccwr/s is the kernel's counter of the process, sampled once a
+  second (round-robin above 300 processes) and at its exit; not available for threads.
 - iodelay is all uninterruptible sleep, in ticks of 10 ms: whether a sleep waited for I/O is not
   recorded.
-- %system includes interrupts that hit the process; %guest is not recorded and shown as -.
+- %system includes interrupts taken while the process was on CPU; %guest is not recorded and shown
+  as -.
 - nvcswch/s counts switches away from threads that were still runnable.
-Values without recorded events are -1.00 with -d, otherwise -. Activity of threads of which only the
-CPU is known is shown below PID ?.";
+Values that were not recorded are -1.00 with -d, otherwise -. Activity of unidentified threads, of
+which only the CPU is known, is shown under PID ?.";
 
 #[derive(Debug, Clone, Args)]
 struct PidstatArgs {
@@ -53,7 +55,7 @@ struct PidstatArgs {
     /// Show context switches
     #[arg(short = 'w')]
     switches: bool,
-    /// Show only processes PID
+    /// Show only process PID
     #[arg(short = 'p', value_name = "PID", value_delimiter = ',')]
     pid: Vec<String>,
     /// Show only tasks whose name contains COMM

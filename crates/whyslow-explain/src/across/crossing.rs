@@ -39,12 +39,12 @@ pub(super) fn unseen(hosts: &Hosts<'_>, issued: &Seen, peer: &str, missing: Miss
         Missing::Several(server, clock) => {
             let name = hosts.name(server);
             let why = match clock {
-                Clock::Within { .. } => "the clock offset allows none of its requests, or several",
+                Clock::Within { .. } => "the clock offset allows no request or several requests",
                 Clock::Contradicting { .. } => "requests seen on both hosts contradict each other",
                 Clock::Ambiguous { .. } => {
-                    "several assignments fit, and no recording has the first request of a connection"
+                    "the match is ambiguous: no recording has the first request of a connection"
                 }
-                Clock::Unknown => "the clock offset is not known",
+                Clock::Unknown => "the clock offset is unknown",
             };
             format!("server side of request {id} to {peer} on {name} not identified: {why}")
         }
@@ -175,7 +175,7 @@ pub(super) fn finish(crossing: &mut Crossing, joined: &Joined) {
         }
         None => {
             summary =
-                format!("{summary}; its clock offset is not known, and not needed for these times");
+                format!("{summary}; its clock offset is unknown, and not needed for these times");
         }
     }
     crossing.summary = summary;

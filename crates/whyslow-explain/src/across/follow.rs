@@ -332,7 +332,7 @@ fn windows(
         } => {
             return Err(format!(
                 "but {contradicting} of {pairs} requests and packets seen on both hosts contradict the others (a \
-                 clock was set, or the match is wrong), so {name} is not followed"
+                 clock was set, or the match is wrong), so requests are not followed into {name}"
             ));
         }
         Clock::Within { .. } | Clock::Ambiguous { .. } | Clock::Unknown => {}
@@ -359,7 +359,7 @@ fn windows(
     let outside = end - served.begin - inside;
     if outside > bounds.width_ns() && WIDTH_PARTS * bounds.width_ns() > inside {
         return Err(format!(
-            "but the clock offset is only known to within {}, too little to show what {name} did in this wait",
+            "but the clock offset is only known to within {}: not exact enough to show what {name} did in this wait",
             sentence::length(bounds.width_ns())
         ));
     }

@@ -167,7 +167,7 @@ fn at_work(finding: &Finding, part: &Part) -> Hop {
     let target = &finding.target;
     let what = match part.root.as_str() {
         "cpu_running" => "ran",
-        "cpu_runqueue" | "cpu_idle_delay" | "cpu_throttled" => "could not run",
+        "cpu_runqueue" | "cpu_idle_delay" | "cpu_throttled" => "was runnable",
         _ => "waited",
     };
     Hop {

@@ -268,7 +268,7 @@ fn observation(
         evidence: vec![format!("op:{}", reads.longest.1)],
         shown_by: Some(format!("whyslow block top {recording} -w op:{}", reads.longest.1)),
         suggestions: vec![
-            "start new files (segments) earlier, so that readers of old data and writers do not share a file".into(),
+            "use smaller files (segments), so that readers of old data and writers do not share one".into(),
             "let lagging readers use a replica, or run at another time".into(),
         ],
     }

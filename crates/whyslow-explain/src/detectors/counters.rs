@@ -127,7 +127,7 @@ fn busy(
     let worst = busy.iter().map(|(_, sample)| sample.await_ns).max()?;
     let most = busy.iter().map(|(_, sample)| sample.util).max()?;
     let summary = format!(
-        "device {device} was at {2:.0} % utilisation or more for {0} of {1} (at most {3:.1} %), with a mean request latency of {4} in the worst interval; slow operations at that time overlapped with it, causality not established",
+        "device {device} was at {2:.0} % utilisation or more for {0} of {1} (maximum {3:.1} %), with a mean request latency of up to {4} per interval; slow operations at that time overlapped with it, causality not established",
         length(of_busy),
         length(of_all),
         BUSY_MIN as f64 / 100.0,
@@ -157,7 +157,7 @@ fn busy(
             ("util_percent_max".into(), most as f64 / 100.0),
         ],
         evidence: vec![format!(
-            "grade C: counters of {tool} cover the whole device, not the processes that used it or waited for it"
+            "grade C: the counters of {tool} are per device, not per process"
         )],
         shown_by: Some(format!(
             "whyslow counters {recording} --name %util,await,r_await,w_await,aqu-sz"
@@ -246,7 +246,7 @@ fn slow(program: &str, lookups: &Lookups, recording: &str) -> Observation {
     let (longest, host) = &lookups.longest;
     let hint = if lookups.timeouts > 0 {
         format!(
-            "; {} of them took a multiple of 5 s, the default retry interval of resolvers: a hint, no proof",
+            "; {} of them took a multiple of 5 s, the default retry interval of resolvers, which suggests timeouts",
             lookups.timeouts
         )
     } else {
@@ -279,11 +279,11 @@ fn slow(program: &str, lookups: &Lookups, recording: &str) -> Observation {
             ("timeouts".into(), lookups.timeouts as f64),
         ],
         evidence: vec![
-            "grade C: the wait is measured; without packets, its cause and the name server that did not reply are not known".into(),
+            "grade C: the wait is measured; without packets, its cause and the name server are unknown".into(),
         ],
         shown_by: Some(format!("whyslow dns log {recording}")),
         suggestions: vec![
-            "record packets, too: whyslow record --what +net".into(),
+            "also record packets: sudo whyslow record --what +net".into(),
         ],
     }
 }

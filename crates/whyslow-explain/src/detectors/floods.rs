@@ -69,7 +69,7 @@ fn syncs(counted: &Counted, recording: &str) -> Vec<Observation> {
                 pattern
             };
             let summary = format!(
-                "synced {on} {} times ({rate:.0}/s) and spent {:.0} % of that time in it; threads that need the same journal wait for each sync",
+                "synced {on} {} times ({rate:.0}/s) and spent {:.0} % of that time in sync calls; threads that need the same journal wait for each of them",
                 sum.calls,
                 busy * 100.0
             );

@@ -9,6 +9,25 @@ const LOOKS: &[&str] = &[
     "check", "compare", "explain", "find", "list", "profile", "record", "sample", "see",
 ];
 
+/// Mechanisms of processes that share a CPU, a disk, memory or a kernel lock and nothing else: the
+/// victim needs no work of the culprit.
+const SHARED: &[&str] = &[
+    "block_queue",
+    "block_service",
+    "cpu_runqueue",
+    "dirty_throttle",
+    "journal_wait",
+    "lock_inode",
+    "lock_kernel",
+    "memory_throttle",
+    "page_fault_io",
+    "reclaim",
+    "swap_in",
+    "sync_storm",
+    "temporary_files",
+    "writeback_wait",
+];
+
 impl Drawn<'_> {
     pub(super) fn advice(&self) -> Vec<Advice> {
         let finding = self.finding;
@@ -62,7 +81,9 @@ impl Drawn<'_> {
             && part.culprit.pid.is_some()
             && part.culprit.pid == self.finding.target.actor.pid;
         match part.culprit.kind {
-            ActorKind::Process if is_own_process => None,
+            ActorKind::Process if is_own_process || !SHARED.contains(&part.mechanism.as_str()) => {
+                None
+            }
             ActorKind::Process => {
                 let line = self.names.command_line(&part.culprit);
                 let line = line.map_or_else(String::new, |line| format!(" ({line})"));
@@ -87,7 +108,7 @@ impl Drawn<'_> {
     }
 }
 
-/// An advice is a fix, unless it is a command or asks to look at something.
+/// An advice is a fix, unless it is a command or points at something to inspect.
 fn classified(text: &str) -> Advice {
     let (text, command) = match text.split_once(": whyslow ") {
         Some((text, command)) => (text, Some(format!("whyslow {command}"))),

@@ -12,8 +12,26 @@ use crate::sentence::{length, percent};
 const WHOLE: f64 = 0.9;
 /// Parts with a smaller share are not listed.
 const LISTED_MIN: f64 = 0.05;
-/// Mechanisms whose predicate can be followed by its duration.
-const LASTING: [&str; 4] = ["cpu_running", "timer_sleep", "reclaim", "unseen_wait"];
+/// Mechanisms whose predicate of a culprit ends in a clause, so that `for 3 ms` cannot follow it.
+const CLAUSE_LAST: [&str; 7] = [
+    "block_service",
+    "lock_futex",
+    "lock_inode",
+    "lock_kernel",
+    "lock_program",
+    "producer_idle",
+    "woken_by",
+];
+/// Mechanisms whose predicates are events or verdicts without a duration.
+const WITHOUT_DURATION: [&str; 7] = [
+    "lost",
+    "misbehaving_disk",
+    "network_retransmit",
+    "send_delayed",
+    "still_blocked",
+    "temporary_files",
+    "unknown",
+];
 /// Parts that are listed if there is no culprit.
 const LISTED: usize = 3;
 /// Share of time without a recorded cause from which nothing can be concluded.
@@ -44,6 +62,20 @@ impl Drawn<'_> {
         format!("{} of {whole} ({})", length(sum), percent(share))
     }
 
+    /// A predicate with its duration: `kept the CPU of dd busy for 1.20 s`, or `held the lock that
+    /// dd waited for (1.20 s)`.
+    fn timed(&self, part: &Part, did: &str, can_last: bool) -> String {
+        if can_last && !WITHOUT_DURATION.contains(&part.mechanism.as_str()) {
+            return format!("{did} for {}", self.time(part));
+        }
+        format!("{did} ({})", self.time_in_parentheses(part))
+    }
+
+    /// `3.75 ms of 11.1 ms, 34 %`.
+    fn time_in_parentheses(&self, part: &Part) -> String {
+        self.time(part).replace(" (", ", ").replace(')', "")
+    }
+
     fn values<'v>(
         &'v self,
         part: &'v Part,
@@ -64,12 +96,7 @@ impl Drawn<'_> {
         let values = self.values(part, "", object.as_deref());
         let did = values.fill(phrase(&part.mechanism).own);
         let likely = self.likely(part);
-        let before = if LASTING.contains(&part.mechanism.as_str()) {
-            " for"
-        } else {
-            ":"
-        };
-        format!("{subject} {likely}{did}{before} {}.", self.time(part))
+        format!("{subject} {likely}{}.", self.timed(part, &did, true))
     }
 
     fn by_other(&self, part: &Part) -> String {
@@ -108,9 +135,12 @@ impl Drawn<'_> {
             }
             None => {
                 let within = part.activity.as_ref().map_or_else(String::new, |activity| {
-                    format!(", in {} among other calls,", call(&activity.call))
+                    format!(", partly in {}", call(&activity.call))
                 });
-                format!("{subject}{within} {likely}{did}: {}.", self.time(part))
+                let can_last =
+                    !did.contains([',', ';']) && !CLAUSE_LAST.contains(&part.mechanism.as_str());
+                let timed = self.timed(part, &did, can_last);
+                format!("{subject} {likely}{timed}{within}.")
             }
         }
     }
@@ -149,7 +179,13 @@ impl Drawn<'_> {
             return format!("{did}; {}", self.held_up(part, direct));
         }
         let did = values(victim).fill(phrase(&part.mechanism).other);
-        let is_plain = part.root == part.mechanism || part.mechanism == "sync_storm";
+        // What the culprit did meanwhile matters if it held or owed something.
+        let owes = part.mechanism.starts_with("lock_")
+            || matches!(
+                part.mechanism.as_str(),
+                "journal_wait" | "local_ipc" | "pipe_wait" | "kernel_wait"
+            );
+        let is_plain = part.root == part.mechanism || !owes;
         if is_plain || part.activity.is_some() {
             return did;
         }
@@ -195,8 +231,6 @@ impl Drawn<'_> {
     /// Overlapping in time is no cause.
     fn overlap(&self, part: &Part, subject: &str) -> String {
         let victim = self.names.label(&self.finding.target.actor);
-        let object = named(part.object.as_ref());
-        let values = self.values(part, victim, object.as_deref());
         let did = match self.activity() {
             Some(activity) => {
                 let end = activity.end_ns.unwrap_or(self.recorded.end);
@@ -204,16 +238,22 @@ impl Drawn<'_> {
                 let lasted = length(end - activity.begin_ns);
                 format!("{} {call} for {lasted}", verb(&activity.call))
             }
-            None => format!("possibly {}", values.fill(phrase(&part.mechanism).other)),
+            None => "was active".to_owned(),
         };
         let time = self.time(part);
-        format!(
-            "{subject} {did}, which overlaps with {victim} for {time}; causality is not established."
-        )
+        format!("{subject} {did} while {victim} waited for {time}; causality is not established.")
     }
 
     fn slow_device(&self, part: &Part) -> String {
         let subject = capitalized(&self.names.actor(&part.culprit));
+        // The finding is about the block I/O itself, which was not compared with other requests.
+        if self.finding.chain.is_empty() {
+            let did = match part.mechanism.as_str() {
+                "block_queue" => "kept the request in its queue",
+                _ => "served the request",
+            };
+            return format!("{subject} {did} for {}.", self.time(part));
+        }
         let (likely, direct) = (self.likely(part), self.between());
         let held_up = direct.map_or_else(String::new, |direct| {
             format!("; {}", self.held_up(part, direct))
@@ -221,9 +261,16 @@ impl Drawn<'_> {
         let waiting = self
             .names
             .label(direct.unwrap_or(&self.finding.target.actor));
+        // Requests whose threads are unknown are attributed to the device.
+        if part.mechanism == "block_queue" {
+            return format!(
+                "{subject} served requests of unidentified threads before those of {waiting} ({}){held_up}.",
+                self.time_in_parentheses(part)
+            );
+        }
         format!(
-            "{subject} {likely}needed much longer for requests of {waiting} than for similar ones: {}{held_up}.",
-            self.time(part)
+            "{subject} {likely}took much longer for requests of {waiting} than for similar ones ({}){held_up}.",
+            self.time_in_parentheses(part)
         )
     }
 
@@ -264,7 +311,7 @@ impl Drawn<'_> {
         let unexplained = finding.unexplained_ns as f64 / self.length() as f64;
         if unexplained >= UNEXPLAINED {
             return format!(
-                "Cannot tell: {} of {took} ({}) have no recorded cause{}.",
+                "Cannot tell: {} of {took} ({}) has no recorded cause{}.",
                 length(finding.unexplained_ns),
                 percent(unexplained),
                 self.reason()
@@ -297,13 +344,13 @@ impl Drawn<'_> {
                 let noun = values.fill(phrase(&part.mechanism).noun);
                 let by = match part.culprit.kind {
                     ActorKind::Own | ActorKind::Unknown | ActorKind::Timer => String::new(),
-                    _ => format!(" because of {}", self.names.actor(&part.culprit)),
+                    _ => format!(" due to {}", self.names.actor(&part.culprit)),
                 };
                 format!("{} {noun}{by}", percent(part.share))
             })
             .collect();
         if shares.is_empty() {
-            return "No single cause: no part has more than 5 % of the time.".to_owned();
+            return "No single cause: each accounts for less than 5 % of the time.".to_owned();
         }
         format!("No single cause: {}.", shares.join(", "))
     }

@@ -30,7 +30,7 @@ impl Drawn<'_> {
         let unexplained = self.finding.unexplained_ns as f64 / self.length() as f64;
         if unexplained >= UNEXPLAINED && self.culprit.is_some() {
             reasons.push(format!(
-                "{} ({}) have no recorded cause",
+                "{} ({}) has no recorded cause",
                 length(self.finding.unexplained_ns),
                 percent(unexplained)
             ));
@@ -67,9 +67,9 @@ impl Drawn<'_> {
         let [overlapping, inferred, seen] = by_grade;
         let mut reasons: Vec<String> = self.whole_wait().into_iter().collect();
         for (label, links) in [
-            ("seen", seen),
+            ("observed", seen),
             ("inferred", inferred),
-            ("only overlapping", overlapping),
+            ("overlap in time only", overlapping),
         ] {
             if !links.is_empty() {
                 reasons.push(format!("{label}: {}", links.join(", ")));
@@ -78,9 +78,9 @@ impl Drawn<'_> {
         if self.finding.chain.is_empty() {
             reasons.push(
                 match part.grade {
-                    Grade::A => "seen on both sides",
-                    Grade::B => "inferred: nothing else that was recorded can be the cause",
-                    Grade::C => "only overlapping in time",
+                    Grade::A => "observed on both sides",
+                    Grade::B => "inferred: no other recorded activity can be the cause",
+                    Grade::C => "overlap in time only",
                 }
                 .to_owned(),
             );
@@ -101,7 +101,7 @@ impl Drawn<'_> {
         let stack = first.stack.first().map_or_else(String::new, |function| {
             format!(" (kernel stack in {})", shortened(function))
         });
-        Some(format!("the wait is recorded from start to end{stack}"))
+        Some(format!("the wait was recorded from start to end{stack}"))
     }
 
     /// What links a step of the chain to the next one.
@@ -119,7 +119,7 @@ impl Drawn<'_> {
             ("waited", _) if is_victim => Some(format!("{evidence} ended the wait")),
             ("waited", _) => Some(format!("{evidence} ended the wait of {name}")),
             ("ran", _) => Some(format!("{name} was on CPU")),
-            ("could not run", _) => Some(format!("{name} was runnable")),
+            ("was runnable", _) => Some(format!("{name} was runnable")),
             _ => None,
         }
     }
@@ -136,7 +136,7 @@ impl Drawn<'_> {
     /// Without a culprit, the largest part.
     fn largest(&self) -> Option<String> {
         let largest = self.finding.parts.first()?;
-        Some(format!("the largest part has {}", percent(largest.share)))
+        Some(format!("the largest share is {}", percent(largest.share)))
     }
 
     /// Slow operations of the group whose chain leads to the culprit.
@@ -146,9 +146,9 @@ impl Drawn<'_> {
         let same = 1 + group.others.iter().filter(|other| other.is_same).count();
         (followed > 1 && self.culprit.is_some()).then(|| {
             if same == followed && followed as u64 == group.count {
-                format!("all {same} slow operations lead to it")
+                format!("all {same} slow operations have this culprit")
             } else {
-                format!("{same} of the {followed} longest slow operations lead to it")
+                format!("{same} of the {followed} longest slow operations have this culprit")
             }
         })
     }

@@ -119,6 +119,11 @@ impl<'f> Drawn<'f> {
 
     /// When the activity of the culprit ended, or else the operation.
     fn ended_ns(&self) -> Option<Ns> {
+        // One of many waits ended; the next one may follow.
+        if let Some(contention) = &self.finding.contention {
+            let quiet = self.recorded.end - contention.end_ns;
+            return (quiet > 3 * self.length()).then_some(contention.end_ns);
+        }
         if let Some(activity) = self.activity() {
             return activity.end_ns;
         }

@@ -48,20 +48,20 @@ pub(super) static PHRASES: &[Phrase] = &[
     of(
         "cpu_runqueue",
         "kept the CPU of {victim} busy",
-        "was queued for a CPU",
+        "waited in a run queue",
         "run-queue waits",
     ),
     of(
         "cpu_throttled",
-        "had used up the CPU quota of its cgroup",
-        "was throttled: its cgroup had used up its CPU quota",
+        "was throttled by the CPU quota of its cgroup",
+        "was throttled by the CPU quota of its cgroup",
         "CPU quota throttling",
     ),
     of(
         "block_service",
         "was writing data{to} that {victim} needed",
         "waited for its own requests{to}",
-        "requests in service{on}",
+        "service time of its own requests{on}",
     ),
     of(
         "block_queue",
@@ -91,7 +91,7 @@ pub(super) static PHRASES: &[Phrase] = &[
         "sync_storm",
         "flushed dirty pages{to}",
         "flushed dirty pages{to}",
-        "flushes of dirty pages{to}",
+        "dirty-page flushes{to}",
     ),
     of(
         "reclaim",
@@ -101,21 +101,21 @@ pub(super) static PHRASES: &[Phrase] = &[
     ),
     of(
         "swap_in",
-        "kept the swap device busy that {victim} read pages from",
+        "kept the swap device of {victim} busy",
         "waited for pages to be swapped in{from}",
-        "swapped-in pages",
+        "swap-ins",
     ),
     of(
         "page_fault_io",
-        "kept the device busy from which {victim} read a mapped file",
+        "kept the device with a mapped file of {victim} busy",
         "waited for pages of a mapped file{from}",
         "page faults with I/O",
     ),
     of(
         "lock_futex",
         "held the lock that {victim} waited for",
-        "waited for a lock of its own",
-        "waits for locks of the program",
+        "waited for a lock of its own process",
+        "lock waits (futex)",
     ),
     of(
         "lock_program",
@@ -127,7 +127,7 @@ pub(super) static PHRASES: &[Phrase] = &[
         "unseen_wait",
         "was blocked in the kernel{in}",
         "was blocked in the kernel{in}",
-        "waits in the kernel that samples do not show",
+        "kernel waits inferred from sampling gaps",
     ),
     of(
         "lock_kernel",
@@ -139,7 +139,7 @@ pub(super) static PHRASES: &[Phrase] = &[
         "lock_inode",
         "held the inode lock of the file that {victim} used",
         "waited for the inode lock of its file",
-        "waits for an inode lock",
+        "inode lock waits",
     ),
     of(
         "pipe_wait",
@@ -150,7 +150,7 @@ pub(super) static PHRASES: &[Phrase] = &[
     of(
         "local_ipc",
         "kept {victim} waiting for a reply over a local socket",
-        "waited for its peer, which waited for it in turn",
+        "waited for its peer, and its peer for it,",
         "waits for replies over local sockets",
     ),
     of(
@@ -163,7 +163,7 @@ pub(super) static PHRASES: &[Phrase] = &[
         "network_retransmit",
         "did not acknowledge packets, which were retransmitted",
         "waited for lost packets to be retransmitted",
-        "retransmitted packets",
+        "retransmits",
     ),
     of(
         "send_delayed",
@@ -173,7 +173,7 @@ pub(super) static PHRASES: &[Phrase] = &[
     ),
     of(
         "dns_lookup",
-        "did not reply to a DNS query in time",
+        "did not reply to a DNS query",
         "waited for a DNS reply",
         "DNS lookups",
     ),
@@ -181,7 +181,7 @@ pub(super) static PHRASES: &[Phrase] = &[
         "timer_sleep",
         "slept by its own timer{in}",
         "slept by its own timer{in}",
-        "sleeps by timer",
+        "timer sleeps",
     ),
     of(
         "irq_stolen",
@@ -191,15 +191,15 @@ pub(super) static PHRASES: &[Phrase] = &[
     ),
     of(
         "child_wait",
-        "ran while its parent {victim} waited for its exit",
+        "kept its parent {victim} waiting for its exit",
         "waited for a child process",
         "waits for child processes",
     ),
     of(
         "signal_stop",
-        "stopped {victim} by the signal{name}",
-        "was stopped by the signal{name}",
-        "stops by signals",
+        "stopped {victim} with a signal",
+        "was stopped by a signal",
+        "stopped by signals",
     ),
     of(
         "temporary_files",
@@ -222,20 +222,20 @@ pub(super) static PHRASES: &[Phrase] = &[
     of(
         "memory_throttle",
         "kept memory short, which throttled {victim}",
-        "was throttled because memory was short (reclaim or memory.high)",
+        "was throttled by memory reclaim or memory.high",
         "memory throttling",
     ),
     of(
         "dirty_throttle",
-        "dirtied pages faster than they were written{to}, which throttled {victim}",
-        "was throttled because pages were dirtied faster than they were written{to}",
-        "throttled writes",
+        "dirtied pages faster than they were written back{to}, which throttled {victim}",
+        "was throttled by the limit of dirty pages",
+        "dirty-page throttling",
     ),
     of(
         "cpu_idle_delay",
         "was runnable while its CPU was still idle",
         "was runnable while its CPU was still idle",
-        "wakeups of an idle CPU",
+        "wakeup latency of an idle CPU",
     ),
     of(
         "device_irq",
@@ -246,37 +246,37 @@ pub(super) static PHRASES: &[Phrase] = &[
     of(
         "kernel_wait",
         "kept {victim} waiting{in}",
-        "waited{in} of the kernel",
+        "waited{in} in the kernel",
         "waits for kernel threads",
     ),
     of(
         "producer_idle",
         "had not started the work that {victim} waited for",
         "had not started its work",
-        "work that had not started",
+        "waits for work that had not started",
     ),
     of(
         "woken_by",
-        "ended a wait of {victim} whose reason is not known",
-        "waited for a reason that is not known",
-        "waits whose reason is not known",
+        "woke {victim} from a wait of unknown cause",
+        "waited for an unknown reason",
+        "waits of unknown cause",
     ),
     of(
         "still_blocked",
         "was still blocked when the recording ended",
         "was still blocked when the recording ended",
-        "waits still in progress at the end",
+        "waits still in progress at the end of the recording",
     ),
     of(
         "lost",
-        "did what the lost events would show",
-        "did what the lost events would show",
-        "time of lost events",
+        "was in an interval with lost events",
+        "was in an interval with lost events",
+        "time with lost events",
     ),
     of(
         "unknown",
-        "did what no recorded event shows",
-        "did what no recorded event shows",
+        "had no recorded activity",
+        "had no recorded activity",
         "time without a recorded cause",
     ),
 ];

@@ -80,7 +80,8 @@ impl Drawn<'_> {
                 more => format!(" and {more} more"),
             };
             text.push_str(&format!(" Also slowed: {}{more}.", others.join(", ")));
-        } else if self.other().is_some() {
+        } else if self.other().is_some() && self.finding.group.is_some() {
+            // Others were looked for.
             text.push_str(" No other slow operation was attributed to it.");
         }
         text

@@ -149,7 +149,7 @@ impl Judgement {
         let counts = counts.map(|(name, value)| (name.to_owned(), value as f64));
         let hint = |hint: &Hint| {
             format!(
-                "{}? {} of {} slow ones near {} ({}); would be confirmed by {}",
+                "possibly {}: {} of {} slow ones near {} ({}); to confirm, look for {}",
                 hint.known.cause,
                 hint.inside,
                 hint.slow,
@@ -430,7 +430,7 @@ impl View<'_> {
         let reason = match (jobs.as_slice(), known) {
             ([], None) => "no known job starts at these times".to_owned(),
             ([], Some((cause, confirm))) => {
-                format!("{cause}? would be confirmed by {confirm}")
+                format!("possibly {cause}; to confirm, look for {confirm}")
             }
             (jobs, _) => jobs.join("; "),
         };
@@ -488,7 +488,7 @@ impl View<'_> {
             ));
         }
         if let Some(hint) = self.facts.hints.first() {
-            parts.push(format!("{}?", hint.known.cause));
+            parts.push(format!("possibly {}", hint.known.cause));
         }
         let is_known = self.grows_by_level().is_some();
         if let (true, Some(one)) = (self.grows_with_concurrency(), self.facts.concurrency)

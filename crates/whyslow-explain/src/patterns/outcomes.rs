@@ -313,7 +313,7 @@ impl View<'_> {
             return Outcome::new("T8", false, "not near a known constant".into());
         };
         let summary = format!(
-            "{} of {} slow ones near {} ({}): {}? (hint, to be confirmed by {})",
+            "{} of {} slow ones near {} ({}): possibly {}; to confirm, look for {}",
             hint.inside,
             hint.slow,
             time(hint.value),

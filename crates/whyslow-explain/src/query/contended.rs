@@ -13,7 +13,6 @@ use crate::finding::{Subject, findings};
 use crate::report::{Actor, Contention, Finding, Followed, Group};
 use crate::sentence;
 use crate::slow::process_names;
-use crate::window_slice::ThreadTable;
 use crate::window_slice::columns::rows;
 
 /// Maximum number of locks with a finding.
@@ -24,6 +23,17 @@ const EXAMINED: usize = 8;
 const FUNCTIONS: usize = 8;
 /// Minimum share of the examined waits for the holder to be named.
 const HELD_MIN: f64 = 0.5;
+/// Calls in which a thread waits for events, and holds nothing back by its own work.
+const EVENT_WAITS: [&str; 8] = [
+    "epoll_wait",
+    "epoll_pwait",
+    "epoll_pwait2",
+    "poll",
+    "ppoll",
+    "select",
+    "pselect6",
+    "accept4",
+];
 /// Functions in which threads wait for work or an event, not for a lock.
 const EVENTS: [&str; 7] = [
     "cond_wait",
@@ -51,11 +61,8 @@ impl Explainer<'_> {
     }
 
     fn of_lock(&self, lock: &Contended) -> Result<Option<Finding>, AnalysisError> {
-        let threads = ThreadTable::load(self.tables)?;
         let subjects = lock.longest.iter();
-        let subjects: Vec<Subject> = subjects
-            .map(|wait| self.of_wait(lock, wait, &threads))
-            .collect();
+        let subjects: Vec<Subject> = subjects.map(|wait| self.of_wait(lock, wait)).collect();
         let walked = findings(self.tables, &subjects)?;
         let Some((holder, share)) = holder_of(lock, &walked) else {
             return Ok(None);
@@ -97,18 +104,18 @@ impl Explainer<'_> {
             waited_ns: lock.waited,
             wall_ns: lock.wall,
             share: lock.share,
+            end_ns: lock.end,
             callsite,
         });
         Ok(Some(finding))
     }
 
-    fn of_wait(&self, lock: &Contended, wait: &Wait, threads: &ThreadTable) -> Subject {
+    fn of_wait(&self, lock: &Contended, wait: &Wait) -> Subject {
         let id = match lock.kind.as_str() {
             "futex" | FILE_LOCK => format!("op:{}", wait.id),
             _ => format!("lock:{}", wait.id),
         };
-        let tid = threads.get(wait.utid).map_or(0, |thread| thread.tid);
-        let window = sentence::window(wait.begin, wait.end());
+        let reproduce = self.command(&format!("-w {id}"));
         Subject {
             utid: wait.utid,
             begin: wait.begin,
@@ -119,7 +126,7 @@ impl Explainer<'_> {
             cut: None,
             only_waits: false,
             baseline: None,
-            reproduce: self.command(&format!("-w {window} -t {tid}")),
+            reproduce,
             recording: self.query.recording.clone(),
         }
     }
@@ -170,8 +177,14 @@ fn held<'f>(lock: &Contended, finding: &'f Finding) -> Option<(&'f Actor, Ns)> {
     // The thread that wakes a waiter for a file lock has released it.
     let is_lock = part.mechanism.starts_with("lock_")
         || lock.kind == FILE_LOCK && matches!(part.mechanism.as_str(), "kernel_wait" | "woken_by");
+    // A thread that waits for events meanwhile has no work: the others wait for what it will hand
+    // over, as the threads of a pool do for the thread that fills their queue.
+    let is_idle = part
+        .activity
+        .as_ref()
+        .is_some_and(|activity| EVENT_WAITS.contains(&activity.call.as_str()));
     let holder = finding.chain.get(1).map(|hop| &hop.actor);
-    let holder = holder.filter(|actor| is_lock && actor.tid.is_some())?;
+    let holder = holder.filter(|actor| is_lock && !is_idle && actor.tid.is_some())?;
     Some((holder, finding.saved_at_most_ns))
 }
 

@@ -193,34 +193,7 @@ impl Explainer<'_> {
         let queued = io.queue_ns.unwrap_or(0).clamp(0, length);
         let id = format!("block:{}", io.id);
         let recording = &self.query.recording;
-        let part = |mechanism: &str, dur_ns: Ns| Part {
-            mechanism: mechanism.into(),
-            root: mechanism.into(),
-            culprit: Actor {
-                kind: ActorKind::Device,
-                name: device.to_owned(),
-                pid: None,
-                tid: None,
-                host: None,
-            },
-            activity: None,
-            object: Some(Thing {
-                kind: "device".into(),
-                name: device.to_owned(),
-            }),
-            dur_ns,
-            share: dur_ns as f64 / length as f64,
-            grade: Grade::A,
-            pieces: 1,
-            evidence: vec![id.clone()],
-            shown_by: Some(format!("whyslow block top {recording} -w {id}")),
-        };
-        let mut parts = vec![
-            part("block_service", length - queued),
-            part("block_queue", queued),
-        ];
-        parts.retain(|part| part.dur_ns > 0);
-        parts.sort_by_key(|part| Reverse(part.dur_ns));
+        let parts = self.device_parts(io, (length, queued), device);
         let actor = Actor {
             kind: ActorKind::Own,
             name: comm,
@@ -277,6 +250,41 @@ impl Explainer<'_> {
             caveats: vec!["no system call of its thread waited for it".into()],
             reproduce: format!("whyslow block top {recording} -w {id}"),
         }
+    }
+
+    /// The time in the device and in the queue, longest first.
+    fn device_parts(&self, io: &BlockIoRow, (length, queued): (Ns, Ns), device: &str) -> Vec<Part> {
+        let id = format!("block:{}", io.id);
+        let recording = &self.query.recording;
+        let part = |mechanism: &str, dur_ns: Ns| Part {
+            mechanism: mechanism.into(),
+            root: mechanism.into(),
+            culprit: Actor {
+                kind: ActorKind::Device,
+                name: device.to_owned(),
+                pid: None,
+                tid: None,
+                host: None,
+            },
+            activity: None,
+            object: Some(Thing {
+                kind: "device".into(),
+                name: device.to_owned(),
+            }),
+            dur_ns,
+            share: dur_ns as f64 / length as f64,
+            grade: Grade::A,
+            pieces: 1,
+            evidence: vec![id.clone()],
+            shown_by: Some(format!("whyslow block top {recording} -w {id}")),
+        };
+        let mut parts = vec![
+            part("block_service", length - queued),
+            part("block_queue", queued),
+        ];
+        parts.retain(|part| part.dur_ns > 0);
+        parts.sort_by_key(|part| Reverse(part.dur_ns));
+        parts
     }
 
     /// A requested save is about what was just slow: usually a request, which is a finding even if

@@ -222,12 +222,8 @@ impl RequestExplainer<'_> {
         };
         let why = if queued.as_ref().is_some_and(Queued::is_explained) {
             ""
-        } else if self.threads.is_served(request) {
-            "; cause unavailable: activity of its thread not recorded"
-        } else if self.is_of_this_host(request)? {
-            "; cause unavailable: the server runs on this host, but its side of the request was not recorded"
         } else {
-            "; cause unavailable: no recording of the server"
+            self.missing_cause(request)?
         };
         let unexplained = parts.iter().filter(|part| part.root == "unknown");
         let head = format!("request {} {} {took}", request.id, self.what(request));
@@ -271,6 +267,17 @@ impl RequestExplainer<'_> {
             queued.explain(&mut finding, length);
         }
         Ok(finding)
+    }
+
+    /// Why the phases do not show the cause, to append to the verdict.
+    fn missing_cause(&self, request: &Request) -> Result<&'static str, AnalysisError> {
+        Ok(if self.threads.is_served(request) {
+            "; cause unavailable: activity of its thread not recorded"
+        } else if self.is_of_this_host(request)? {
+            "; cause unavailable: the server runs on this host, but its side of the request was not recorded"
+        } else {
+            "; cause unavailable: no recording of the server"
+        })
     }
 
     /// Whether the other side of a client's request is an address of this host.

@@ -76,22 +76,22 @@ impl Meanwhile {
 pub(super) fn describe(meanwhile: &Meanwhile, bursts: usize) -> String {
     let (others, elsewhere) = (meanwhile.others, meanwhile.others_else);
     let shares = format!(
-        "{} were slow or failed then, {} at other times",
+        "{} were slow or failed during the burst, {} at other times",
         others.summary(),
         elsewhere.summary()
     );
     let chance = (meanwhile.chance * bursts as f64).min(1.0);
     let of_others = if meanwhile.overlaps(bursts) {
         format!(
-            "The burst overlapped with slow requests of other clients: {shares} (p {chance:.3} by chance); causality not established"
+            "The burst overlapped with slow requests of other clients: {shares} (p = {chance:.3}); causality not established"
         )
     } else if others.all < OTHERS_MIN {
         format!(
-            "Other clients started only {} requests then, too few to show whether they were slower",
+            "Other clients started only {} requests during the burst, too few to show whether they were slower",
             others.all
         )
     } else if others.is_much_more(elsewhere) {
-        format!("Of other clients' requests {shares}, which may be chance (p {chance:.2})")
+        format!("Of other clients' requests {shares}, which may be coincidence (p = {chance:.2})")
     } else {
         format!("Requests of other clients were not slower: {shares}")
     };

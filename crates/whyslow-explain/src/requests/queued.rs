@@ -97,7 +97,7 @@ impl RequestExplainer<'_> {
         match &queued.busy {
             Some(busy) if busy.idle > IDLE_MAX => {
                 summary = format!(
-                    "{summary}; but {} were idle for {} of that time: why none took the request is not known",
+                    "{summary}; but {} were idle for {} of that time: why none took the request is unknown",
                     busy.names(),
                     sentence::percent(busy.idle)
                 );
@@ -116,7 +116,7 @@ impl RequestExplainer<'_> {
                     );
                 }
                 caveats.push(
-                    "the handler that took the request is not known: the wait is attributed to what all handlers did, in equal parts".into(),
+                    "the handler that took the request is unknown: the wait is attributed in equal parts to what all handlers did".into(),
                 );
             }
             None if queued.is_recorded => {

@@ -1,5 +1,5 @@
 //! Results of requests: only those with the same result show how long one usually takes. A reply
-//! from a cache (304), or an error page, says nothing about a page that has to be made.
+//! from a cache (304), or an error page, does not show how long it takes to generate a page.
 
 use whyslow_analysis::before_after::{Request, Requests};
 

@@ -54,7 +54,7 @@ impl PatternVerdict {
     fn differences(&self) -> Vec<String> {
         let phases = self.phases.iter().map(|(phase, one)| {
             format!(
-                "{:.0} % of the additional time of slow requests is in phase {phase} (95 %: {:.0}–{:.0} %)",
+                "{:.0} % of the additional time of slow requests is in phase {phase} (95 % CI: {:.0}–{:.0} %)",
                 100.0 * one.share,
                 100.0 * one.share_low,
                 100.0 * one.share_high

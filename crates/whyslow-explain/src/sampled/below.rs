@@ -479,7 +479,7 @@ fn caveats(one: &Stretch, group: &[Stretch]) -> Vec<String> {
     };
     if may_look_up && is_resolver {
         caveats.push(format!(
-            "{} hints at a resolver timeout: 5 s for each name server, unless resolv.conf sets \
+            "{} suggests a resolver timeout: 5 s for each name server, unless resolv.conf sets \
              `options timeout`",
             sentence::length(length)
         ));
@@ -501,8 +501,9 @@ fn caveats(one: &Stretch, group: &[Stretch]) -> Vec<String> {
         one.call_kind,
         CallKind::Waits(Waits::LockOrQueue | Waits::Receive)
     ) {
-        caveats
-            .push("samples do not show whether it waited for work or for a slow peer".to_owned());
+        caveats.push(
+            "samples do not show whether the thread waited for work or for a slow peer".to_owned(),
+        );
     }
     caveats
 }
@@ -510,11 +511,11 @@ fn caveats(one: &Stretch, group: &[Stretch]) -> Vec<String> {
 fn missing(call_kind: CallKind) -> Vec<Missing> {
     let (decides, record_with) = match call_kind {
         CallKind::Waits(Waits::Lookup) | CallKind::Unnamed => (
-            "what it waited for: the name that was looked up, the name server, and whether it replied",
+            "what the thread waited for: the name looked up, the name server, and whether the server replied",
             "whyslow record --what +net -p PID",
         ),
         CallKind::Waits(Waits::Connect | Waits::Receive) => (
-            "which host it was, and whether packets were lost",
+            "which host the thread waited for, and whether packets were lost",
             "whyslow record --what +net -p PID",
         ),
         CallKind::Waits(Waits::LockOrQueue) => (

@@ -260,12 +260,12 @@ fn held(seen: &Seen, wait: &Wait, holder: &Holder, recording: &str) -> Hop {
         ),
         "medium" => (
             Grade::B,
-            format!("for {held} its samples, and no others, are in code that holds the lock"),
+            format!("for {held} only its samples are in code that holds the lock"),
         ),
         _ => (
             Grade::C,
             format!(
-                "a guess: for {held} it was in code of the same class, or was the last known holder"
+                "low confidence: for {held} it was in code of the same class, or was the last known holder"
             ),
         ),
     };
@@ -287,7 +287,7 @@ fn held(seen: &Seen, wait: &Wait, holder: &Holder, recording: &str) -> Hop {
         )),
         ..hop(
             &holder.actor,
-            "held it",
+            "held the lock",
             "lock_program",
             (wait.begin, wait.end),
         )

@@ -83,8 +83,11 @@ impl Scene<'_> {
         self.part.object.as_ref()
     }
 
-    fn object_or<'s>(&'s self, otherwise: &'s str) -> &'s str {
-        self.object().map_or(otherwise, |thing| thing.name.as_str())
+    /// The name of the object if it is of that kind: the object of a part is that of the last
+    /// link of its chain, which may be a CPU where the wait was for a lock.
+    fn object_of(&self, kind: &str) -> Option<&str> {
+        let thing = self.object().filter(|thing| thing.kind == kind);
+        thing.map(|thing| thing.name.as_str())
     }
 
     /// ` on sda`, ` to sda`.
@@ -101,7 +104,7 @@ impl Scene<'_> {
 
     fn storage(&self) -> Clause {
         let (victim, culprit) = (self.victim, &self.culprit);
-        let device = self.object_or("the device");
+        let device = self.object_of("device").unwrap_or("the device");
         match self.part.mechanism.as_str() {
             "sync_storm" => {
                 let call = self.part.activity.as_ref();
@@ -112,6 +115,10 @@ impl Scene<'_> {
             "block_queue" if self.is_own => {
                 self.waited(format!("behind its own requests{}", self.device("on")))
             }
+            "block_queue" if self.part.culprit.kind == ActorKind::Device => self.waited(format!(
+                "behind requests of unidentified threads{}",
+                self.device("on")
+            )),
             "block_queue" => {
                 let on = self.device("on");
                 self.waited(format!("behind requests of {culprit}{on}"))
@@ -152,11 +159,11 @@ impl Scene<'_> {
 
     fn lock(&self) -> Clause {
         let victim = self.victim;
-        let what = match (self.part.mechanism.as_str(), self.object()) {
+        let what = match (self.part.mechanism.as_str(), self.object_of("lock")) {
             ("lock_inode", _) => "the inode lock of the file".to_owned(),
-            ("lock_kernel", Some(lock)) => format!("kernel lock {}", lock.name),
+            ("lock_kernel", Some(lock)) => format!("kernel lock {lock}"),
             ("lock_kernel", None) => format!("the kernel lock that {victim} waited for"),
-            ("lock_program", Some(lock)) => format!("the lock {}", lock.name),
+            ("lock_program", Some(lock)) => format!("the lock {lock}"),
             _ => format!("the lock that {victim} waited for"),
         };
         Clause::new(&self.culprit, HELD, what)
@@ -198,17 +205,20 @@ impl Scene<'_> {
                 format!(" ({} {})", thing.name, length(self.part.dur_ns))
             }
             Some(thing) if thing.kind == "function" => format!(" ({})", thing.name),
-            Some(thing) => format!(" (timeout of a wait for {})", thing.name),
+            Some(thing) => format!(" (timeout while waiting for {})", thing.name),
             None => String::new(),
         }
     }
 
     fn dns_of_another(&self) -> Clause {
-        let server = self.object_or("that it queried");
+        let server = match self.object_of("peer") {
+            Some(server) => format!("name server {server}"),
+            None => "its name server".to_owned(),
+        };
         Clause::new(
             format!("{}, which {} waited for,", self.name, self.victim),
             ("got", "getting"),
-            format!("no reply from name server {server}"),
+            format!("no reply from {server}"),
         )
     }
 
@@ -217,7 +227,7 @@ impl Scene<'_> {
             ActorKind::Peer => self.part.culprit.name.as_str(),
             _ => "the other host",
         };
-        let peer = self.object_or(named);
+        let peer = self.object().map_or(named, |thing| thing.name.as_str());
         match self.part.mechanism.as_str() {
             "dns_lookup" => {
                 let server = match self.object() {
@@ -243,17 +253,17 @@ impl Scene<'_> {
         let is_delayed = self.part.root == "send_delayed";
         match self.part.mechanism.as_str() {
             "send_delayed" if self.is_own => {
-                let peer = self.object_or("its peer");
+                let peer = self.object_of("peer").unwrap_or("its peer");
                 delayed(&format!("data that {victim} had sent to {peer}"))
             }
             "send_delayed" => delayed(&format!("data that {} had sent", self.name)),
             _ if is_delayed => {
-                let peer = self.object_or("its peer");
+                let peer = self.object_of("peer").unwrap_or("its peer");
                 delayed(&format!(
                     "data sent to {peer} until an acknowledgement arrived"
                 ))
             }
-            _ if self.is_own => self.waited("for its peer, which waited for it in turn"),
+            _ if self.is_own => self.waited("for its peer, and its peer for it"),
             _ => self.waited(format!("for {culprit} to reply")),
         }
     }
@@ -275,12 +285,12 @@ impl Scene<'_> {
             "dirty_throttle" if self.part.culprit.kind == ActorKind::Process => Clause::new(
                 culprit,
                 ("dirtied", "dirtying"),
-                format!("pages faster than they were written{device}, {throttled}"),
+                format!("pages faster than they were written back{device}, {throttled}"),
             ),
             "dirty_throttle" => Clause::new(
                 "pages",
                 ("were", "being"),
-                format!("dirtied faster than they were written{device}, {throttled}"),
+                format!("dirtied faster than they were written back{device}, {throttled}"),
             ),
             _ => self.waited(format!(
                 "for a page to be swapped in{}",
@@ -297,17 +307,16 @@ impl Scene<'_> {
                 WAS,
                 format!(
                     "blocked in the kernel, in {}",
-                    self.object_or("a system call")
+                    self.object_of("function").unwrap_or("a system call")
                 ),
             ),
             "child_wait" => self.waited(format!("for its child {culprit} to exit")),
             "signal_stop" => {
-                let signal = self.object_or("signal");
-                Clause::new(
-                    culprit,
-                    ("stopped", "stopping"),
-                    format!("{victim} ({signal})"),
-                )
+                let rest = match self.object_of("function") {
+                    Some(signal) => format!("{victim} ({signal})"),
+                    None => format!("{victim} with a signal"),
+                };
+                Clause::new(culprit, ("stopped", "stopping"), rest)
             }
             "producer_idle" => Clause::new(
                 culprit,
@@ -315,8 +324,8 @@ impl Scene<'_> {
                 format!("the work that {victim} waited for"),
             ),
             "kernel_wait" => {
-                let function = self.object_or("the kernel");
-                self.waited(format!("for {culprit} in {function}"))
+                let function = self.object_of("function").unwrap_or("the kernel");
+                self.waited(format!("in {function} for {culprit}"))
             }
             "device_irq" => {
                 let name = match self.part.culprit.kind {
@@ -326,11 +335,7 @@ impl Scene<'_> {
                 self.waited(format!("for a device interrupt{name}"))
             }
             "woken_by" => self.waited(format!("for {culprit} to wake it")),
-            "io_wait" => Clause::new(
-                format!("I/O of {victim}"),
-                WAS,
-                "on its way to the block layer",
-            ),
+            "io_wait" => self.waited("for its own I/O"),
             "still_blocked" => {
                 Clause::unexplained(victim, WAS, "still blocked when the recording ended")
             }

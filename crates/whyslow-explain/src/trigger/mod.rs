@@ -34,7 +34,7 @@ pub struct Trigger {
     pub tid: Option<i32>,
     /// Id of its row, for other commands: `request:5`, `op:17`.
     pub id: Option<String>,
-    /// Why it has no row, as a sentence; null if it has one, or needs none.
+    /// Why it has no row or no finding, as a sentence; null if nothing is missing.
     pub missing: Option<String>,
 }
 

@@ -66,7 +66,7 @@ impl NotFound {
         let reason = match self {
             Self::Requested => return None,
             Self::NoOperation => {
-                "pressure is a state of the machine; the findings are about all operations".into()
+                "pressure concerns the whole machine; the findings are about all operations".into()
             }
             Self::Old => "this version of the recorder did not store its thread and start".into(),
             Self::Cut => {
@@ -77,7 +77,7 @@ impl NotFound {
                 "events were lost while it was in progress (increase --buffer)".to_owned()
             }
             Self::Empty(table) => format!("the recording has no rows of table {table}"),
-            Self::Unknown => "no row of its thread has this start time".into(),
+            Self::Unknown => "no row of its thread starts at that time".into(),
         };
         Some(format!("operation of the trigger unavailable: {reason}"))
     }

@@ -146,7 +146,7 @@ fn held(events: &mut Events, scene: Scene, begin: i64) {
     }
 }
 
-/// A worker waits from 10 ms after the begin of the cycle, then has the lock, or a job, for 5 ms.
+/// A worker waits from 10 ms after the start of the cycle, then has the lock, or a job, for 5 ms.
 fn waits(events: &mut Events, scene: Scene, (cycle, begin, worker): (i64, i64, i64)) {
     let (tid, address) = (20 + worker, address(scene));
     let on = format!("[{worker}] (tid={tid} pid=10 comm=worker-{worker})");
@@ -333,7 +333,7 @@ fn a_lock_that_is_seldom_waited_for_is_none() {
             .next()
             .and_then(|at| at.parse().ok())
             .expect("a time");
-        // One cycle at the begin, and one after 60 s.
+        // One cycle at the start, and one after 60 s.
         if seconds < 1.5 {
             short.push_str(line);
             short.push('\n');

@@ -130,3 +130,20 @@ fn most_of_the_time_must_not_be_lost() {
     // Little is reported elsewhere, and does not hide the rest.
     assert_eq!(report_of("2.050000000").judged, Judged::NothingSlow);
 }
+
+#[test]
+fn counters_beside_recorded_topics_are_no_averages_of_another_tool() {
+    let counters = "1.000000 [-] counters reported_by=iostat subject=vda interval=1000000000 values=\"%util 300 hundredths\"\n";
+    let other = report(counters, &Query::default());
+    assert_eq!(reason(&other), "averages_only");
+    let own = report(&format!("meta topics=locks\n{counters}"), &Query::default());
+    assert_eq!(reason(&own), "calls_not_recorded");
+    let calls = format!("meta topics=locks,syscalls\n{counters}");
+    let none = report(&calls, &Query::default());
+    assert_eq!(reason(&none), "no_operations");
+    assert!(
+        none.reasons[0].summary.contains("none happened"),
+        "{:?}",
+        none.reasons
+    );
+}

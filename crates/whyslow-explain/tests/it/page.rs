@@ -129,14 +129,17 @@ fn the_culprit_comes_first_and_its_victims_are_counted() {
     );
     let sure = &page.sure;
     assert!(
-        sure.starts_with("high: the wait is recorded from start to end"),
+        sure.starts_with("high: the wait was recorded from start to end"),
         "{sure}"
     );
     assert!(
         sure.contains("(kernel stack in do_get_write_access)"),
         "{sure}"
     );
-    assert!(sure.contains("all 2 slow operations lead to it"), "{sure}");
+    assert!(
+        sure.contains("all 2 slow operations have this culprit"),
+        "{sure}"
+    );
     let victim = &page.victims[0];
     assert_eq!((victim.count, victim.of), (2, Some(67)));
     assert_eq!(victim.dur_ns_max, 400 * MS);

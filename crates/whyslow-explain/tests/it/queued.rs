@@ -252,7 +252,7 @@ fn handlers_that_waited_for_requests_are_not_what_was_lacking() {
     let finding = one(Some(trace(Do::Nothing, SHORT)));
     let verdict = &finding.verdict;
     assert!(
-        verdict.contains("why none took the request is not known"),
+        verdict.contains("why none took the request is unknown"),
         "{verdict}"
     );
     assert_eq!(finding.confidence, Confidence::None);

@@ -159,9 +159,9 @@ fn a_chain_of_holders_leads_to_the_one_that_no_signal_reached_and_who_was_silent
         words(&report),
         [
             "t1 waited A",
-            "t2 held it B",
+            "t2 held the lock B",
             "t2 waited A",
-            "t3 held it B",
+            "t3 held the lock B",
             "t3 had no samples B",
             "t4 had no samples at the same time C",
         ]

@@ -184,7 +184,7 @@ fn a_trigger_without_a_row_has_a_reason() {
     assert_eq!(old.marks, []);
     let pressure = &facts("psi.io>40", "pressure", (0, 8 * SECOND, 0))[..4];
     let pressure = report(&calls(pressure, ""));
-    assert!(missing(&pressure).contains("a state of the machine"));
+    assert!(missing(&pressure).contains("pressure concerns the whole machine"));
 }
 
 /// The recording of `requests.rs`, saved because of its first request, which is not slow.

@@ -192,27 +192,30 @@ fn emit<S: RowSink>(
             }
             Converted::Event(event) => session.event(event)?,
             Converted::Loss(loss) => session.loss(&loss),
-            Converted::Fact(name, value) => {
-                let name = String::from_utf8_lossy(name);
-                // Only here can its time be converted.
-                let value = if name == trigger::TIME {
-                    ts.to_string().into()
-                } else {
-                    String::from_utf8_lossy(value)
-                };
-                if name == RECORDER_PID
-                    && let Ok(pid) = value.parse()
-                {
-                    session.expect_recorder(pid);
-                }
-                session.account.add_fact(LABEL, &name, &value);
-            }
+            Converted::Fact(name, value) => add_fact(name, value, ts, session),
             Converted::Nothing => {}
         }
     }
     window.probes_unknown += unknown;
     window.forget();
     ControlFlow::Continue(())
+}
+
+/// Adds a fact, whose record has this time.
+fn add_fact<S: RowSink>(name: &[u8], value: &[u8], ts: Ns, session: &mut Session<'_, S>) {
+    let name = String::from_utf8_lossy(name);
+    // Only here can its time be converted.
+    let value = if name == trigger::TIME {
+        ts.to_string().into()
+    } else {
+        String::from_utf8_lossy(value)
+    };
+    if name == RECORDER_PID
+        && let Ok(pid) = value.parse()
+    {
+        session.expect_recorder(pid);
+    }
+    session.account.add_fact(LABEL, &name, &value);
 }
 
 fn account<S: RowSink>(reader: &SpoolReader, window: &Window, session: &mut Session<'_, S>) {

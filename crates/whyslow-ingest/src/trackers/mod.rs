@@ -51,9 +51,6 @@ use whyslow_model::tables::EmitAll;
 use whyslow_model::{Ns, Symbols};
 
 use crate::importers::requests::Request;
-use crate::profile::gaps::Gap;
-use crate::profile::locks::LockWait;
-use crate::profile::{OPEN, Point, RuntimeEvent};
 
 pub use anomalies::{Anomalies, Anomaly};
 pub use identity::{Change, Here, Output, ProcessRef, Running, ThreadRef};
@@ -74,7 +71,7 @@ use page::PageTracker;
 use query::QueryTracker;
 use reclaim::ReclaimTracker;
 use request::RequestTracker;
-pub use sampled::{RUNTIME_TID, Source};
+pub use sampled::{RUNTIME_TID, Sampled, Source};
 use sampled::{SampledTracker, Shared};
 use sched::SchedTracker;
 use signal::SignalTracker;
@@ -191,44 +188,6 @@ impl Trackers {
                 sink,
             },
         );
-    }
-}
-
-/// An item of a profile.
-#[derive(Debug, Clone, Copy)]
-pub enum Sampled<'p> {
-    /// A sample, and the start of the time that it stands for.
-    Point(&'p Point, Ns),
-    /// With the time shift to apply.
-    Gap(&'p Gap, Ns),
-    /// An event of the runtime.
-    Runtime(&'p RuntimeEvent, Ns),
-    /// Passed on at its end.
-    Lock(&'p LockWait, Ns),
-}
-
-impl Sampled<'_> {
-    /// Time in the sequence: for a lock wait its end, for other items their start.
-    pub fn ts(&self) -> Ns {
-        match self {
-            Self::Point(point, _) => point.ts,
-            Self::Gap(gap, shift) => gap.ts.saturating_add(*shift),
-            Self::Runtime(event, shift) => event.ts.saturating_add(*shift),
-            Self::Lock(wait, shift) => wait.ts_end.saturating_add(*shift),
-        }
-    }
-
-    /// End time.
-    pub fn ts_end(&self) -> Ns {
-        let dur = match self {
-            // Its end is unknown.
-            Self::Point(point, _) if point.span == OPEN => 0,
-            Self::Point(point, _) => point.span,
-            Self::Gap(gap, _) => gap.dur(),
-            Self::Runtime(event, _) => event.dur,
-            Self::Lock(..) => 0,
-        };
-        self.ts().saturating_add(dur)
     }
 }
 

@@ -14,10 +14,49 @@ use super::identity::{Output, ThreadRef};
 use super::process::Processes;
 use crate::profile::gaps::Gap;
 use crate::profile::leaf::{Leaf, leaf};
+use crate::profile::locks::LockWait;
 use crate::profile::{CodeKind, NO_STACK, OPEN, Point, Profile, RuntimeEvent, SampledState};
 
 /// Offset added to the ids of threads known only to a runtime; greater than any kernel thread id.
 pub const RUNTIME_TID: i32 = 10_000_000;
+
+/// An item of a profile.
+#[derive(Debug, Clone, Copy)]
+pub enum Sampled<'p> {
+    /// A sample, and the start of the time that it stands for.
+    Point(&'p Point, Ns),
+    /// With the time shift to apply.
+    Gap(&'p Gap, Ns),
+    /// An event of the runtime.
+    Runtime(&'p RuntimeEvent, Ns),
+    /// Passed on at its end.
+    Lock(&'p LockWait, Ns),
+}
+
+impl Sampled<'_> {
+    /// Time in the sequence: for a lock wait its end, for other items their start.
+    pub fn ts(&self) -> Ns {
+        match self {
+            Self::Point(point, _) => point.ts,
+            Self::Gap(gap, shift) => gap.ts.saturating_add(*shift),
+            Self::Runtime(event, shift) => event.ts.saturating_add(*shift),
+            Self::Lock(wait, shift) => wait.ts_end.saturating_add(*shift),
+        }
+    }
+
+    /// End time.
+    pub fn ts_end(&self) -> Ns {
+        let dur = match self {
+            // Its end is unknown.
+            Self::Point(point, _) if point.span == OPEN => 0,
+            Self::Point(point, _) => point.span,
+            Self::Gap(gap, _) => gap.dur(),
+            Self::Runtime(event, _) => event.dur,
+            Self::Lock(..) => 0,
+        };
+        self.ts().saturating_add(dur)
+    }
+}
 
 /// Functions that wait for locks or hold them; they do not show which code requested a lock.
 const LOCK_CODE: &[&str] = &[

@@ -129,7 +129,7 @@ fn the_recorder_is_the_process_that_reported_itself_whatever_others_are_called()
         .text(b"9")
         .end();
     call(&mut encoder, 41 * MS, 40 * MS, (OPENAT, 3), [0, 0, 0]);
-    let record = encoder.begin_on(Kind::Syscall, 50 * MS, (12, 9), (1, 0));
+    let record = encoder.begin_on(Kind::Syscall, 50 * MS, (9, 12), (1, 0));
     record.u64(45 * MS).u64(5).u32(READ).u32(3);
     record.u64(4).u64(0).u64(100).end();
     spool.block(&encoder, u64::MAX);

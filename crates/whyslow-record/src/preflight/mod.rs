@@ -127,7 +127,7 @@ fn lockdown() -> Check {
         .find_map(|mode| mode.strip_prefix('[')?.strip_suffix(']'));
     match mode {
         Some("confidentiality") => Check::new("lockdown", State::Bad, "confidentiality").fix(
-            "boot with lockdown=integrity: this mode forbids BPF programs to read kernel memory",
+            "boot with lockdown=integrity: in this mode BPF programs cannot read kernel memory",
         ),
         Some(mode) => Check::new("lockdown", State::Good, mode),
         None => Check::new("lockdown", State::Good, "none or unknown"),

@@ -44,8 +44,8 @@ fn of_others(name: &'static str, may: Privileges) -> Check {
         let found = format!("{value}; does not apply to this user");
         return Check::new(name, State::Good, found);
     }
-    let found = format!("{value}; this user cannot record at any value");
-    Check::new(name, State::Limited, found).fix("grant capabilities: see privileges")
+    let found = format!("{value}; this user cannot record, whatever the value");
+    Check::new(name, State::Limited, found).fix("grant the capabilities shown under privileges")
 }
 
 /// Whether kernel addresses can be symbolized, as stacks require.
@@ -93,7 +93,7 @@ fn sampling(rate: &str, percent: &str) -> Check {
         return Check::new(name, State::Good, found);
     }
     Check::new(name, State::Limited, found).fix(
-        "sudo sysctl kernel.perf_event_max_sample_rate=10000; or sample less often: whyslow record \
+        "sudo sysctl kernel.perf_event_max_sample_rate=10000; or sample less often with \
          --sample HZ",
     )
 }
@@ -146,7 +146,7 @@ fn tracefs() -> Check {
         .iter()
         .find(|place| Path::new(place).join("events").exists());
     let found = found.map_or(
-        "not mounted or not readable by this user; not needed",
+        "not mounted, or not readable by this user; not required",
         |place| place,
     );
     Check::new("tracefs", State::Good, found)

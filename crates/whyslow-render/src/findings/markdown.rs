@@ -92,6 +92,11 @@ fn one_finding(out: &mut String, number: usize, finding: &Finding, style: &TextS
         ..style.clone()
     };
     let drawing = drawing::lines(&page.timeline, 0, DRAWING, &plain_style);
+    // Not every renderer treats tags in a code block as text.
+    let drawing: Vec<String> = drawing
+        .iter()
+        .map(|line| line.replace('<', "\\x3c").replace('`', "'"))
+        .collect();
     if !drawing.is_empty() {
         // A name cannot end the block.
         let drawing = drawing.join("\n").replace("```", "'''");

@@ -197,13 +197,13 @@ fn storm() -> Finding {
 
 fn without_culprit() -> Finding {
     let page = Page {
-        why: "No single cause: 34 % run-queue waits because of find (pid 320), 21 % run-queue \
-              waits because of apache2 (pid 242), 18 % CPU time."
+        why: "No single cause: 34 % run-queue waits due to find (pid 320), 21 % run-queue \
+              waits due to apache2 (pid 242), 18 % CPU time."
             .into(),
         who: "dd (pid 327): 19 of 96 write() took up to 11.1 ms, 59.9 ms in total (typically \
               413 us)."
             .into(),
-        sure: "no culprit: the largest part has 34 %; not recorded: stacks, locks.".into(),
+        sure: "no culprit: the largest share is 34 %; not recorded: stacks, locks.".into(),
         timeline: vec![row(
             Role::Victim,
             "dd",
@@ -226,11 +226,11 @@ fn without_culprit() -> Finding {
 
 fn cannot_tell() -> Finding {
     let page = Page {
-        why: "Cannot tell: 390 ms of 405 ms (96 %) have no recorded cause; not recorded: sched, \
+        why: "Cannot tell: 390 ms of 405 ms (96 %) has no recorded cause; not recorded: sched, \
               stacks, locks."
             .into(),
         who: "reporter (tid 32070, python3 pid 32028): openat() took 405 ms.".into(),
-        sure: "no culprit: the largest part has 96 %.".into(),
+        sure: "no culprit: the largest share is 96 %.".into(),
         timeline: vec![TimelineRow {
             cut: Some("end"),
             ..row(Role::Victim, "reporter", "openat(/srv/a)", (3495, 3900))
@@ -341,7 +341,7 @@ fn of_requests() -> Finding {
         who: "client: request 9 GET /popular took 158 ms (typically 20.0 ms); 12 of 300 requests \
               were slow, up to 2.10 s."
             .into(),
-        sure: "no culprit: the largest part has 95 %.".into(),
+        sure: "no culprit: the largest share is 95 %.".into(),
         timeline: vec![row(
             Role::Victim,
             "client",

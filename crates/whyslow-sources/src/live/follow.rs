@@ -46,7 +46,7 @@ fn print_source(found: &Following, plan: &Plan, talk: &TalkArgs) {
         .collect();
     if !missing.is_empty() {
         talk::line(&format!(
-            "note: process {} does not record all of: {}",
+            "note: process {} does not record: {}",
             found.pid(),
             missing.join(", ")
         ));

@@ -1,5 +1,7 @@
 //! `@flight`: saves what the running flight recorder keeps, as a new recording.
 
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -96,6 +98,16 @@ pub(super) fn save(choice: FlightChoice, args: &TalkArgs) -> Result<PathBuf, Fai
 
 const START: &str = "start a flight recorder: sudo whyslow record --ring 5m -o flight.wsl";
 
+/// The sockets of root's recorders are in a directory that other users cannot enter.
+fn where_to_look() -> &'static str {
+    let is_root = fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
+    if !is_root && Path::new("/run/whyslow").is_dir() {
+        "run it as the user that records: sudo whyslow explain @flight"
+    } else {
+        START
+    }
+}
+
 /// PID of the only flight recorder of this user.
 fn only() -> Result<i32, Failure> {
     let running = whyslow_record::running();
@@ -106,7 +118,7 @@ fn only() -> Result<i32, Failure> {
     pids.sort_unstable();
     match *pids.as_slice() {
         [pid] => Ok(pid),
-        [] => Err(Failure::new("no flight recorder of this user is running").hint(START)),
+        [] => Err(Failure::new("no flight recorder of this user is running").hint(where_to_look())),
         [first, ..] => {
             let listed: Vec<String> = pids.iter().map(ToString::to_string).collect();
             let message = format!(
@@ -127,7 +139,7 @@ fn print_saved(recording: &Path, triggered: Option<&(PathBuf, String)>, pid: i32
     ));
     if let Some((earlier, what)) = triggered {
         talk::line(&format!(
-            "note: a condition held before, and saved {}: {}",
+            "note: a condition was met earlier and saved {}: {}",
             name(earlier),
             shown(what, false)
         ));

@@ -15,7 +15,7 @@ use whyslow_render::Subject;
 use whyslow_store::{Recording, RecordingInfo, StoreError, Tables, packed};
 
 use super::flight::{self, FlightChoice};
-use super::last::{recall, remember};
+use super::last::{recall, remember, state_folder};
 use super::unpacked::Unpacked;
 use crate::live::{RecorderChoice, Segment};
 
@@ -59,7 +59,11 @@ impl Opened {
             opened.name = named.display().to_string();
             return Ok((opened, named));
         }
-        let (opened, named) = Self::at(place(argument)?, args)?;
+        let (mut opened, named) = Self::at(place(argument)?, args)?;
+        // Commands of the answer are typed elsewhere.
+        if state_folder().is_some_and(|folder| named.starts_with(folder)) {
+            opened.name = named.display().to_string();
+        }
         if matches!(argument, None | Some(LAST)) && !args.quiet {
             talk::line(&opened.used_text(&named));
         }
@@ -184,7 +188,7 @@ impl Opened {
         let kept = Window::new(info.begin_ns, info.end_ns);
         let shown = window.unwrap_or(kept);
         Some(format!(
-            "snapshot of a recording of {}; it contains {}; showing {}",
+            "snapshot of a recording of {}; contains {}; showing {}",
             range(info.whole()),
             range(kept),
             range(shown),

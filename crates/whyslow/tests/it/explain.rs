@@ -199,7 +199,7 @@ fn what_to_compare_with_is_one_window_and_one_recording() {
         (vec!["--vs", "gone.wsl"], "gone.wsl"),
         (
             vec!["--vs", "+0s..+1s", "--vs", "+1s..+2s"],
-            "one window and one recording",
+            "accepts one of each",
         ),
         (vec!["--vs", "+0s..+1s", "-d", "sda"], "--dev"),
     ] {
@@ -314,14 +314,9 @@ fn what_cannot_be_explained_is_refused_with_what_can() {
         &["explain", &recording, "-w", "+1s+1s", "-t", "4711"],
         "no thread 4711",
     );
-    let rows = place.stdout(&[
-        "files", "log", &recording, "-n", "1", "--csv", "--cols", "id",
-    ]);
-    let row = rows.lines().nth(1).expect("a file");
-    let file = row.split(',').next().expect("an id").to_owned();
     check(
-        &["explain", &recording, "-w", &file],
-        "belongs to no known thread",
+        &["explain", &recording, "-w", "file:1"],
+        "not a call, request or wait of a known thread",
     );
     check(&["explain", &recording, "--slow", "open"], "open>100ms");
     check(

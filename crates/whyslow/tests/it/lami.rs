@@ -336,10 +336,16 @@ fn classes_are_those_of_lttng_analyses() {
 fn options_that_a_command_does_not_have_are_refused() {
     let place = recorded(BUSY);
     for (args, text) in [
-        (&["lttng-cputop", "--irq", "5"][..], "option --irq"),
-        (&["lttng-irqstats", "--per-prio"], "option --per-prio"),
-        (&["lttng-syscallstats", "--limit", "3"], "option --limit"),
-        (&["lttng-schedstats", "--minsize", "2"], "option --minsize"),
+        (&["lttng-cputop", "--irq", "5"][..], "cannot use --irq"),
+        (&["lttng-irqstats", "--per-prio"], "cannot use --per-prio"),
+        (
+            &["lttng-syscallstats", "--limit", "3"],
+            "cannot use --limit",
+        ),
+        (
+            &["lttng-schedstats", "--minsize", "2"],
+            "cannot use --minsize",
+        ),
         (
             &["lttng-schedfreq", "--freq-series"],
             "cannot use --freq-series",

@@ -176,7 +176,7 @@ pub(super) fn note_unknown(context: &Context<'_>, unknown: Ns) {
     if unknown > 0 {
         context.note(format!(
             "the running thread is unknown for {} s of CPU time, before a CPU's first event or \
-             where events were lost; CPU shares refer to the rest",
+             where events were lost; CPU shares are relative to the rest",
             unknown as f64 / 1e9
         ));
     }

@@ -46,8 +46,8 @@ pub(crate) fn tables(context: &Context<'_>) -> Result<Vec<AnswerTable>, Analysis
     context.finish(&mut table, limit);
     context.note_cut(&table, count);
     context.note(
-        "kernel_wait and page_fault are inferred unless there is direct evidence: no signal reached the thread, \
-         and the next sample shows the call; sampler_late and cpu_starved are due to the sampler and to busy CPUs"
+        "kernel_wait and page_fault are inferred where there is no direct evidence: no signal reached the thread, \
+         and the next sample shows the call; sampler_late: the sampler was late; cpu_starved: the CPUs were busy"
             .into(),
     );
     let summary = summary(context, &found.classes, found.lived_ns);

@@ -73,7 +73,7 @@ pub(super) fn table(context: &Context<'_>, seen: &[Seen]) -> Option<AnswerTable>
     context.note(format!(
         "coinciding gaps: gaps of two threads that overlap by half of the shorter one, compared with {SHIFTS} shifts of \
          each thread's gaps by a random time; such threads may wait for each other in the kernel, \
-         for example on one file, or for the same device"
+         for example for the lock of a file, or for the same device"
     ));
     Some(table)
 }

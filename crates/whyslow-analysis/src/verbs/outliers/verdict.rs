@@ -115,7 +115,7 @@ fn inconclusive(comparison: &Comparison, tests: usize) -> Option<String> {
     let (requests, compared) = (requests_of(comparison), comparison.tail.compared);
     let Some(enough) = comparison.tail.enough(tests) else {
         return Some(format!(
-            "inconclusive for {requests}: its peers have too few for {tests} tests"
+            "inconclusive for {requests}: its peers have too few of them for {tests} tests"
         ));
     };
     if compared < enough {
@@ -170,14 +170,14 @@ fn excuse(comparison: &Comparison, compared: &Compared) -> Option<String> {
     let (requests, tail) = (requests_of(comparison), &comparison.tail);
     if comparison.is_excused() {
         return Some(format!(
-            "slow or busy: {requests} are slower, but demand is {:.1} times as high",
+            "slow or busy: {requests} are slower, but demand is {:.1} times that of its peers",
             compared.demand
         ));
     }
     let is_burst = tail.stands_out() && tail.dispersion > 1.0 && !tail.fires();
     is_burst.then(|| {
         format!(
-            "slow {requests} came in bursts: {} of {} beyond its peers' p99 count as {:.0}",
+            "slow {requests} came in bursts: {} of {} beyond its peers' p99 count as {:.0} independent ones",
             tail.over,
             tail.compared,
             (tail.over as f64 / tail.dispersion).floor()

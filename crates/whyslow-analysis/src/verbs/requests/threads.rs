@@ -64,7 +64,10 @@ pub(crate) fn threads(context: &Context<'_>) -> Result<Vec<AnswerTable>, Analysi
         stretches.truncate(STRETCHES_MAX);
     }
     if let (true, Some(utid)) = (stretches.is_empty(), request.utid) {
-        context.note("only the thread that started the request is known".into());
+        context.note(
+            "other threads of the request unavailable: only the one that started it is known"
+                .into(),
+        );
         stretches.push(of_request(context, &request, utid));
     }
     let mut lines = vec![Line::default(); stretches.len()];

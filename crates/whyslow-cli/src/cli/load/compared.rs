@@ -20,29 +20,30 @@ pub(crate) struct LoadDiffArgs {
     /// Recording or trace with the requests before the change
     #[arg(value_name = "BEFORE")]
     pub(crate) before: String,
-    /// Recording or trace after the change [default: BEFORE, with another window of --vs]
+    /// Recording or trace with the requests after the change [default: BEFORE; needs --vs WINDOW]
     #[arg(value_name = "AFTER")]
     pub(crate) after: Option<String>,
     #[command(flatten)]
     pub(crate) window: WindowArgs,
-    /// Use WINDOW of AFTER [default: that of -w]
+    /// Use WINDOW of AFTER [default: the window of -w]
     #[arg(long = "vs", value_name = "WINDOW", value_parser = WindowText::parse, allow_hyphen_values = true)]
     pub(crate) versus: Option<WindowText>,
-    /// Compare also each KEY separately
+    /// Also compare each KEY separately
     #[arg(long, value_name = "KEY", value_delimiter = ',')]
     pub(crate) by: Vec<LoadKey>,
-    /// Compare also the share of requests that take longer than TIME
+    /// Also compare the share of requests that take longer than TIME
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) slow: Option<Ns>,
-    /// Ignore changes of a percentile by less than SHARE
+    /// Ignore changes of less than SHARE in a percentile
     #[arg(long, value_name = "SHARE", default_value = "2%", value_parser = parse_share)]
     pub(crate) least: f64,
     /// Exit with status 4 if ASSERTION does not hold after the change; may be repeated
     ///
-    /// p99<50ms, over(1s)<0.1%, failed<1%, mean, max, count; for one endpoint: '/cart: p99<50ms'
+    /// 'p99<50ms', 'over(1s)<0.1%', 'failed<1%'; also mean, max, count. For one endpoint:
+    /// '/cart: p99<50ms'
     #[arg(long = "assert", value_name = "ASSERTION", value_parser = assertion)]
     pub(crate) assertions: Vec<Assertion>,
-    /// Exit with status 4 if something is worse
+    /// Exit with status 4 if any comparison is worse
     #[arg(long)]
     pub(crate) fail_if_worse: bool,
     #[command(flatten)]
@@ -58,10 +59,11 @@ pub(crate) struct LoadCheckArgs {
     pub(crate) window: WindowArgs,
     /// Exit with status 4 if ASSERTION does not hold; may be repeated
     ///
-    /// p99<50ms, over(1s)<0.1%, failed<1%, mean, max, count; for one endpoint: '/cart: p99<50ms'
+    /// 'p99<50ms', 'over(1s)<0.1%', 'failed<1%'; also mean, max, count. For one endpoint:
+    /// '/cart: p99<50ms'
     #[arg(long = "assert", value_name = "ASSERTION", required = true, value_parser = assertion)]
     pub(crate) assertions: Vec<Assertion>,
-    /// Check also each KEY separately
+    /// Also check each KEY separately
     #[arg(long, value_name = "KEY", value_delimiter = ',')]
     pub(crate) by: Vec<LoadKey>,
     #[command(flatten)]

@@ -47,7 +47,7 @@ pub(crate) struct LoadArgs {
     /// List WHICH requests [default: all up to 1,000, else slow; machine-readable formats list all]
     #[arg(long, value_name = "WHICH")]
     pub(crate) list: Option<ListArg>,
-    /// Do not confirm loads of more than 100 requests per second, or at a time, on other machines
+    /// Skip the confirmation of more than 100 requests per second, or at once, to other machines
     #[arg(short = 'y', long)]
     pub(crate) yes: bool,
     #[command(flatten)]
@@ -58,7 +58,7 @@ pub(crate) struct LoadArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "How many and when")]
 pub(crate) struct AmountArgs {
-    /// Use N threads, each with one request at a time [default: 1; with --rate 100]
+    /// Use N threads, each with one request at a time [default: 1; with --rate, 100]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=20_000))]
     pub(crate) threads: Option<u32>,
     /// Send M requests per thread
@@ -67,7 +67,7 @@ pub(crate) struct AmountArgs {
     /// Send M requests in total
     #[arg(long, value_name = "M", conflicts_with = "rate")]
     pub(crate) total: Option<u64>,
-    /// Start no request after DURATION
+    /// Start no new requests after DURATION
     #[arg(long = "for", value_name = "DURATION", value_parser = parse_length)]
     pub(crate) length: Option<Duration>,
     /// Start requests at a fixed rate, whatever the latency (open loop; needs --for)
@@ -79,7 +79,7 @@ pub(crate) struct AmountArgs {
     /// Stop when a request takes at least DURATION
     #[arg(long, value_name = "DURATION", value_parser = parse_length)]
     pub(crate) until_slow: Option<Duration>,
-    /// Repeat the load with each of these numbers of threads
+    /// Repeat the load with each number of threads in the list
     #[arg(long, value_name = "threads=1,5,20", value_parser = SweepArg::parse, conflicts_with_all = ["threads", "rate"])]
     pub(crate) sweep: Option<SweepArg>,
 }
@@ -88,7 +88,7 @@ pub(crate) struct AmountArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Requests")]
 pub(crate) struct RequestArgs {
-    /// Use METHOD [default: GET; with a body POST]
+    /// Send requests with METHOD [default: GET; with a body, POST]
     #[arg(short = 'X', long, value_name = "METHOD")]
     pub(crate) method: Option<String>,
     /// Send HEADER, as `Name: value`; may be repeated
@@ -106,16 +106,16 @@ pub(crate) struct RequestArgs {
     /// Keep one connection per thread and server [default]
     #[arg(long, conflicts_with = "new_conn")]
     pub(crate) keepalive: bool,
-    /// Make a new DNS lookup and connection for each request
+    /// Look up the host name and connect anew for each request
     #[arg(long)]
     pub(crate) new_conn: bool,
-    /// Use only HTTP/1.1 [default: with TLS what the server prefers]
+    /// Use only HTTP/1.1 [default: with TLS, what the server prefers]
     #[arg(long, conflicts_with = "http2")]
     pub(crate) http1: bool,
-    /// Use only HTTP/2, also without TLS
+    /// Use only HTTP/2, even without TLS
     #[arg(long)]
     pub(crate) http2: bool,
-    /// Accept any certificate
+    /// Accept any TLS certificate
     #[arg(long, conflicts_with = "ca_file")]
     pub(crate) insecure: bool,
     /// Trust the certificate authorities in FILE (PEM) instead of those of the system

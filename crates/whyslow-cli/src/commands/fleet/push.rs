@@ -32,13 +32,13 @@ pub(super) fn run(args: &FleetPushArgs, talk: &TalkArgs) -> Result<(), Failure> 
     }
     if args.redact.redact.is_some() && args.redact.redact_key.is_none() {
         if args.whole {
-            let message = "--whole with --redact needs --redact-key: else names in the lake and in the \
-                           recording would differ";
+            let message = "--whole with --redact needs --redact-key: otherwise names in the lake and in \
+                           the recording would differ";
             return Err(Failure::usage(message).hint(KEY_HINT));
         }
         if args.host.is_none() {
-            let message = "--redact needs --redact-key or --host: else the host would have another name in \
-                           each push";
+            let message = "--redact needs --redact-key or --host: otherwise each push would give \
+                           the host another name";
             return Err(Failure::usage(message).hint(KEY_HINT));
         }
     }

@@ -19,7 +19,8 @@ use whyslow_base::talk;
 use whyslow_model::Ns;
 use whyslow_model::text::shown;
 use whyslow_record::{
-    FlightOptions, FlightStep, Memory, News, Options, Progress, Term, Topic, Trigger,
+    ControlGroup, FlightOptions, FlightStep, Memory, Names, News, Options, Progress, Term, Topic,
+    Trigger,
 };
 
 use super::processes::check_processes;
@@ -52,30 +53,27 @@ pub(super) fn run(args: &RecordArgs, ring: Ns, talk: &TalkArgs) -> Result<ExitCo
     let place = Place::of(args.output.as_deref());
     place.check()?;
     check_processes(&args.pid)?;
-    let (names, groups) = record::selected(args)?;
+    let selected = record::selected(args)?;
     let stop = Stop::new()?;
-    let save = Arc::new(AtomicBool::new(false));
-    signal_hook::flag::register(SIGUSR1, Arc::clone(&save))
-        .map_err(|error| Failure::new("cannot handle signals").caused_by(&error))?;
-    let mut options = record::options(args, &place.folder)?;
-    check_conditions(&flight.when, &options, &args.what)?;
-    (options.memory_bytes_max, options.buffer_bytes) = (memory.max, memory.buffer);
-    options.only_pids |= !names.is_empty() || !groups.is_empty();
-    (options.names, options.groups) = (names, groups);
-    options.may_turn = true;
+    let save = save_signal()?;
+    let mut options = recorder_options(args, (&place, memory), &flight.when, selected)?;
     let mut child = Held::start(&args.command)?;
     record::restrict(&mut options, args, child.as_ref());
     let disk_max = args.flight.max_disk.max(0) as u64;
     let mut saver = Saver::start(place, disk_max, args.keep_spool, args.push.clone());
-    let end = args.length.map(length);
     let held = child.as_ref().map(Held::pid);
     let started = Cell::new(None::<Instant>);
+    let ending = Ending {
+        stop: &stop,
+        length: args.length.map(length),
+        started: &started,
+    };
     let (mut most, mut has_warned) = (0, false);
     let mut counters = Counters::new(talk, held.is_some(), "kept");
     let ready = |ready: &whyslow_record::Ready<'_>| {
         record::print_unavailable(ready);
         if !talk.quiet {
-            talk::line(record::started_text(held.is_some(), end));
+            talk::line(record::started_text(held.is_some(), ending.length));
             print_start(&flight);
         }
         started.set(Some(Instant::now()));
@@ -89,15 +87,8 @@ pub(super) fn run(args: &RecordArgs, ring: Ns, talk: &TalkArgs) -> Result<ExitCo
                 most = most.max(progress.spool_bytes);
                 record::warn_often(progress, &mut has_warned);
                 counters.show(progress);
-                if let Some(signal) = stop.from_outside() {
-                    // The user may be gone, and what led to the end may be of interest.
-                    return FlightStep::SaveAndEnd(signal);
-                }
-                let since = started.get().map(|started| started.elapsed());
-                let is_over = end.is_some_and(|end| since.is_some_and(|since| since >= end));
-                let is_done = child.as_mut().is_some_and(Held::has_ended);
-                if is_over || is_done || stop.is_requested() {
-                    return FlightStep::End;
+                if let Some(step) = ending.step(child.as_mut()) {
+                    return step;
                 }
                 if save.swap(false, Ordering::Relaxed) {
                     return FlightStep::Save;
@@ -108,7 +99,7 @@ pub(super) fn run(args: &RecordArgs, ring: Ns, talk: &TalkArgs) -> Result<ExitCo
             }
             News::Triggered(trigger) => print_trigger(trigger, &flight),
             News::Ignored(count) => talk::line(&format!(
-                "note: conditions held {count} more times within --cooldown and were ignored"
+                "note: conditions were met {count} more times within --cooldown and ignored"
             )),
             News::Window(window) => saver.save(window),
             News::Last(window) => saver.save_last(window),
@@ -122,15 +113,57 @@ pub(super) fn run(args: &RecordArgs, ring: Ns, talk: &TalkArgs) -> Result<ExitCo
     let status = status.transpose()?.flatten();
     let summary = summary?;
     if !talk.quiet {
-        print_cost(&summary.progress, most, saved.recordings);
-        print_dropped(saved);
-        if stop.is_requested() && stop.from_outside().is_none() {
-            talk::line(
-                "note: Ctrl-C does not save what is kept in memory; SIGUSR1, SIGTERM and SIGHUP do",
-            );
-        }
+        print_end(&summary.progress, most, saved, &stop);
     }
     Ok(record::exit_code(status))
+}
+
+/// A flag that is set by SIGUSR1, which requests a save.
+fn save_signal() -> Result<Arc<AtomicBool>, Failure> {
+    let save = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(SIGUSR1, Arc::clone(&save))
+        .map_err(|error| Failure::new("cannot handle signals").caused_by(&error))?;
+    Ok(save)
+}
+
+/// Options of the recorder, with the selected thread names and control groups.
+fn recorder_options(
+    args: &RecordArgs,
+    (place, memory): (&Place, Memory),
+    when: &[Term],
+    (names, groups): (Vec<Names>, Vec<ControlGroup>),
+) -> Result<Options, Failure> {
+    let mut options = record::options(args, &place.folder)?;
+    check_conditions(when, &options, &args.what)?;
+    (options.memory_bytes_max, options.buffer_bytes) = (memory.max, memory.buffer);
+    options.only_pids |= !names.is_empty() || !groups.is_empty();
+    (options.names, options.groups) = (names, groups);
+    options.may_turn = true;
+    Ok(options)
+}
+
+/// What ends the recording, apart from its command.
+struct Ending<'e> {
+    stop: &'e Stop,
+    length: Option<Duration>,
+    /// When recording started.
+    started: &'e Cell<Option<Instant>>,
+}
+
+impl Ending<'_> {
+    /// The step that ends the recording, once it is due.
+    fn step(&self, child: Option<&mut Held>) -> Option<FlightStep> {
+        if let Some(signal) = self.stop.from_outside() {
+            // The user may be gone, and what led to the end may be of interest.
+            return Some(FlightStep::SaveAndEnd(signal));
+        }
+        let since = self.started.get().map(|started| started.elapsed());
+        let is_over = self
+            .length
+            .is_some_and(|length| since.is_some_and(|since| since >= length));
+        let is_done = child.is_some_and(Held::has_ended);
+        (is_over || is_done || self.stop.is_requested()).then_some(FlightStep::End)
+    }
 }
 
 /// Rejects conditions that can never hold.
@@ -187,7 +220,7 @@ fn print_start(flight: &FlightOptions) {
         format!("when {}, ", terms.join(" or "))
     };
     talk::line(&format!(
-        "keeping the last {seconds} s in memory (pid {}); saves {when}on SIGUSR1, and for `whyslow explain @flight`; press Ctrl-C to stop",
+        "keeping the last {seconds} s in memory (pid {}); saves {when}on SIGUSR1 and when `whyslow explain @flight` runs; press Ctrl-C to stop",
         std::process::id()
     ));
 }
@@ -199,6 +232,16 @@ fn print_trigger(trigger: &Trigger, flight: &FlightOptions) {
         shown(&trigger.what, false),
         flight.after.as_secs_f64()
     ));
+}
+
+fn print_end(progress: &Progress, most: u64, saved: Saved, stop: &Stop) {
+    print_cost(progress, most, saved.recordings);
+    print_dropped(saved);
+    if stop.is_requested() && stop.from_outside().is_none() {
+        talk::line(
+            "note: Ctrl-C does not save what is kept in memory; SIGUSR1, SIGTERM and SIGHUP do",
+        );
+    }
 }
 
 fn print_dropped(saved: Saved) {

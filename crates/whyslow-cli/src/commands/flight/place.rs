@@ -27,7 +27,7 @@ impl Place {
         }
         let folder = self.folder.display();
         Err(Failure::usage(format!(
-            "cannot save flights in `{folder}`: no such directory"
+            "cannot save recordings in `{folder}`: no such directory"
         ))
         .hint(format!("create it: mkdir -p {folder}")))
     }

@@ -22,7 +22,7 @@ use whyslow_model::tables::{LostEventsRow, MetadataRow, TraceStatRow};
 use whyslow_record::Topic;
 use whyslow_sources::live::{self, Plan, RecorderChoice};
 use whyslow_sources::recording::Opened;
-use whyslow_store::{RecordingInfo, StoreError, Tables, rows};
+use whyslow_store::{Cut, RecordingInfo, StoreError, Tables, rows};
 
 use crate::cli::InfoArgs;
 
@@ -111,87 +111,105 @@ fn answer(tables: &dyn Tables, args: &InfoArgs) -> Result<Answer, Failure> {
 /// Facts about the machine and the recording as a whole.
 fn recording(tables: &dyn Tables) -> Result<AnswerTable, Failure> {
     let info = tables.info();
-    let mut table = AnswerTable::new("recording", "recording", Vec::new());
-    table.form = Form::Facts;
-    let mut fact = |name: &str, title: &str, measure: Measure, value: Value| {
-        if value != Value::Null {
-            let column = AnswerColumn::new(name, title, measure);
-            table.facts.push((name.to_owned(), column, value));
-        }
-    };
+    let mut facts = Facts(AnswerTable::new("recording", "recording", Vec::new()));
+    facts.0.form = Form::Facts;
     let metadata = metadata(tables)?;
     let known = |key: &str| metadata.get(key).cloned().map_or(Value::Null, Value::from);
-    fact("host", "host", Measure::Text, info.host.clone().into());
-    fact("zone", "zone", Measure::Text, info.zone.clone().into());
-    fact("kernel", "kernel", Measure::Text, known("kernel_release"));
-    fact(
+    facts.add("host", "host", Measure::Text, info.host.clone().into());
+    facts.add("zone", "zone", Measure::Text, info.zone.clone().into());
+    facts.add("kernel", "kernel", Measure::Text, known("kernel_release"));
+    facts.add(
         "architecture",
         "architecture",
         Measure::Text,
         known("architecture"),
     );
-    fact("tracer", "tracer", Measure::Text, tracer(&metadata));
-    let known_text = |key: &str| metadata.get(key).map(String::as_str);
-    let cpu_share = recorder::cpu_share(
-        known_text(recorder::RECORDER_CPU),
-        known_text(recorder::RECORDER_ELAPSED),
-    );
-    let pid = known_text(recorder::RECORDER_PID).and_then(|pid| pid.parse::<i64>().ok());
-    fact("recorder_pid", "recorder pid", Measure::Count, pid.into());
-    fact(
-        "recorder_cpu",
-        "recorder, of a CPU",
-        Measure::Ratio,
-        cpu_share.into(),
-    );
+    facts.add("tracer", "tracer", Measure::Text, tracer(&metadata));
+    facts.add_recorder(&metadata);
     let length = info.end_ns.saturating_sub(info.begin_ns);
-    fact("length_ns", "length", Measure::Duration, length.into());
+    facts.add("length_ns", "length", Measure::Duration, length.into());
     for (name, title, entity) in [
         ("cpus", "CPUs", "cpu"),
         ("processes", "processes", "process"),
         ("threads", "threads", "thread"),
     ] {
         let count = info.tables.get(entity).map_or(0, |table| table.rows as i64);
-        fact(name, title, Measure::Count, count.into());
+        facts.add(name, title, Measure::Count, count.into());
     }
-    fact(
+    facts.add(
         "written_by",
         "written by",
         Measure::Text,
         info.written_by.clone().into(),
     );
-    fact(
+    facts.add(
         "format_version",
         "format",
         Measure::Count,
         i64::from(info.format_version).into(),
     );
     let redacted = info.redacted.clone();
-    fact("redacted", "redacted", Measure::Text, redacted.into());
+    facts.add("redacted", "redacted", Measure::Text, redacted.into());
     if let Some(trigger) = Trigger::read(tables)? {
-        let what = match &trigger.condition {
-            Some(condition) => format!("{condition}: {}", trigger.what),
-            None => "saved on request".to_owned(),
-        };
-        fact("trigger", "trigger", Measure::Text, what.into());
-        let ts = trigger.ts_ns.map_or(Value::Null, Value::from);
-        fact("trigger_ns", "triggered", Measure::Time, ts);
-        let id = trigger.id.map_or(Value::Null, Value::from);
-        fact("trigger_id", "trigger id", Measure::Text, id);
+        facts.add_trigger(trigger);
     }
     if let Some(cut) = &info.cut {
+        facts.add_cut(cut);
+    }
+    Ok(facts.0)
+}
+
+/// A table of facts, without those that are not known.
+struct Facts(AnswerTable);
+
+impl Facts {
+    fn add(&mut self, name: &str, title: &str, measure: Measure, value: Value) {
+        if value != Value::Null {
+            let column = AnswerColumn::new(name, title, measure);
+            self.0.facts.push((name.to_owned(), column, value));
+        }
+    }
+
+    fn add_recorder(&mut self, metadata: &BTreeMap<String, String>) {
+        let known_text = |key: &str| metadata.get(key).map(String::as_str);
+        let cpu_share = recorder::cpu_share(
+            known_text(recorder::RECORDER_CPU),
+            known_text(recorder::RECORDER_ELAPSED),
+        );
+        let pid = known_text(recorder::RECORDER_PID).and_then(|pid| pid.parse::<i64>().ok());
+        self.add("recorder_pid", "recorder pid", Measure::Count, pid.into());
+        self.add(
+            "recorder_cpu",
+            "recorder, of a CPU",
+            Measure::Ratio,
+            cpu_share.into(),
+        );
+    }
+
+    fn add_trigger(&mut self, trigger: Trigger) {
+        let what = match &trigger.condition {
+            Some(condition) => format!("{condition}: {}", trigger.what),
+            None => "saved on demand".to_owned(),
+        };
+        self.add("trigger", "trigger", Measure::Text, what.into());
+        let ts = trigger.ts_ns.map_or(Value::Null, Value::from);
+        self.add("trigger_ns", "triggered", Measure::Time, ts);
+        let id = trigger.id.map_or(Value::Null, Value::from);
+        self.add("trigger_id", "trigger id", Measure::Text, id);
+    }
+
+    fn add_cut(&mut self, cut: &Cut) {
         let digest = cut.digest.clone().into();
-        fact("cut_from", "cut from", Measure::Text, digest);
+        self.add("cut_from", "cut from", Measure::Text, digest);
         for (name, title, ts) in [
             ("whole_begin_ns", "original start", cut.begin_ns),
             ("whole_end_ns", "original end", cut.end_ns),
             ("focus_begin_ns", "window start", cut.focus_begin_ns),
             ("focus_end_ns", "window end", cut.focus_end_ns),
         ] {
-            fact(name, title, Measure::Time, ts.into());
+            self.add(name, title, Measure::Time, ts.into());
         }
     }
-    Ok(table)
 }
 
 fn tracer(metadata: &BTreeMap<String, String>) -> Value {

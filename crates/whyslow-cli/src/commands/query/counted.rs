@@ -21,9 +21,9 @@ impl RecordingQuery {
     ) -> Result<(), Failure> {
         if !matches!(choice, RecorderChoice::Any | RecorderChoice::New) {
             return Err(Failure::usage(
-                "cannot follow a recorder with `block outliers`: the kernel counts for this command alone",
+                "cannot follow a recorder with `block outliers`: it uses its own counters in the kernel",
             )
-            .hint("start it without one: whyslow block outliers @live"));
+            .hint("count without a recorder: whyslow block outliers @live"));
         }
         let shape = &self.args.shape;
         if shape.limit.is_some() || shape.sort.is_some() || !shape.by.is_empty() {
@@ -47,7 +47,7 @@ impl RecordingQuery {
             return Ok(());
         }
         Err(Failure::usage(
-            "cannot write openmetrics of a recording here: these counters are of @live",
+            "cannot write openmetrics of a recording: this query counts on @live only",
         )
         .hint("export the recording: whyslow export openmetrics NAME.wsl"))
     }
@@ -62,7 +62,7 @@ impl RecordingQuery {
         let command = "whyslow dns stats @live 10 --format openmetrics";
         if !matches!(choice, RecorderChoice::Any | RecorderChoice::New) {
             return Err(Failure::usage(
-                "cannot follow a recorder with `dns stats`: the kernel counts for this command alone",
+                "cannot follow a recorder with `dns stats`: it uses its own counters in the kernel",
             )
             .hint(command));
         }

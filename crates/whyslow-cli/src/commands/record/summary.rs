@@ -28,7 +28,7 @@ pub(super) fn print(summary: &Summary) {
     let missed = summary.progress.missed;
     if missed > 0 {
         talk::line(&format!(
-            "note: the kernel skipped {} runs of the recorder's BPF programs, which would have interrupted themselves",
+            "note: the kernel skipped {} runs of the recorder's BPF programs to prevent recursion; their events are missing",
             talk::grouped(missed)
         ));
     }
@@ -69,7 +69,7 @@ pub(in crate::commands) fn print_lost(progress: &Progress) {
 pub(in crate::commands) fn print_memory_short(progress: &Progress) {
     if progress.memory_short > 0 {
         talk::line(&format!(
-            "note: the memory limit of {:.1} MiB was exceeded {} times: tables of function names and kept data were dropped (increase --max-memory)",
+            "note: the memory limit of {:.1} MiB was exceeded {} times: cached function names and kept data were dropped (increase --max-memory)",
             progress.memory_max as f64 / 1024.0 / 1024.0,
             progress.memory_short
         ));

@@ -2,17 +2,17 @@
 
 mod network;
 
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
+use std::net::Ipv4Addr;
 use std::str::FromStr;
 
 use whyslow_model::counter::ReportedValues;
 use whyslow_model::event::{
     BlockRange, Body, Context, Event, Frame, Interrupt, IrqKind, ItemPhase, Loss, LossKind,
-    MemoryKind, NetAddress, NetFaultKind, NetKind, PrevState, ProcessAbout, ReclaimKind,
-    ReportedCounters, SocketAddress, StateProcess, SyscallArgs, WakeupKind, Work, WorkItem,
-    WorkKind, WorkPhase,
+    MemoryKind, NetFaultKind, NetKind, PrevState, ProcessAbout, ReclaimKind, ReportedCounters,
+    StateProcess, SyscallArgs, WakeupKind, Work, WorkItem, WorkKind, WorkPhase,
 };
 
+use self::network::socket_address;
 use super::line::{self, Line};
 use crate::importers::rwbs;
 
@@ -572,33 +572,4 @@ fn numbers<'a, T: Parse<'a>, const N: usize>(text: &'a str) -> Option<[T; N]> {
         .map(|part| T::parse(part.as_bytes()))
         .collect();
     parts?.try_into().ok()
-}
-
-fn endpoint(text: &str) -> Option<(NetAddress, Option<u16>)> {
-    if let Ok(v4) = SocketAddrV4::from_str(text) {
-        return Some((NetAddress::V4(v4.ip().octets()), Some(v4.port())));
-    }
-    if let Ok(v6) = SocketAddrV6::from_str(text) {
-        return Some((NetAddress::V6(v6.ip().octets()), Some(v6.port())));
-    }
-    let address = match Ipv4Addr::from_str(text) {
-        Ok(v4) => NetAddress::V4(v4.octets()),
-        Err(_) => NetAddress::V6(Ipv6Addr::from_str(text).ok()?.octets()),
-    };
-    Some((address, None))
-}
-
-fn socket_address(text: &str) -> Option<SocketAddress<'_>> {
-    if let Some(path) = text.strip_prefix("unix:") {
-        let path = path.as_bytes();
-        return Some(SocketAddress::Unix { path });
-    }
-    if let Some(family) = text.strip_prefix("family:") {
-        return Some(SocketAddress::Family(family.parse().ok()?));
-    }
-    match endpoint(text)? {
-        (NetAddress::V4(address), Some(port)) => Some(SocketAddress::Inet { address, port }),
-        (NetAddress::V6(address), Some(port)) => Some(SocketAddress::Inet6 { address, port }),
-        _ => None,
-    }
 }

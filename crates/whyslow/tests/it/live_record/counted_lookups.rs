@@ -213,7 +213,7 @@ fn what_cannot_be_counted_is_refused() {
     );
     check(
         &["dns", "stats", "x.wsl"],
-        "needs @live",
+        "counts on @live only",
         "whyslow export openmetrics",
     );
     check(

@@ -45,12 +45,12 @@ fn now_explains_which_thread_holds_the_lock() {
         .args(["now", "--for", "3s", "-p", &pid, "--slow", "futex>20ms"])
         .output()
         .expect("it starts");
-    let said = String::from_utf8_lossy(&done.stderr).into_owned();
-    assert!(done.status.success(), "{said}");
+    let messages = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(done.status.success(), "{messages}");
     let text = String::from_utf8(done.stdout).expect("text");
     assert!(text.contains("reporter"), "{text}");
     assert!(text.contains("saturated"), "{text}");
-    // The recording is where the last line says, and is used by the next command.
+    // The recording is in the directory that the last line names, and is used by the next command.
     let recordings = std::fs::read_dir(place.join("state/whyslow/now")).expect("the state");
     let recordings: Vec<_> = recordings.flatten().map(|entry| entry.path()).collect();
     let [recording] = recordings.as_slice() else {
@@ -58,11 +58,43 @@ fn now_explains_which_thread_holds_the_lock() {
     };
     for command in ["explain", "io top", "serve"] {
         let line = format!("whyslow {command} {}", recording.display());
-        assert!(said.contains(&line), "`{line}` is not in {said}");
+        assert!(messages.contains(&line), "`{line}` is not in {messages}");
     }
     let info = place.stdout(&["info", "--json"]);
     let name = recording.file_name().expect("a name").to_string_lossy();
     assert!(info.contains(&*name), "{info}");
+}
+
+/// The command of the first screen: nothing about the incident has to be known.
+#[test]
+fn now_names_the_thread_that_holds_the_lock() {
+    if !can_record() {
+        return;
+    }
+    let _alone = no_floods();
+    let place = Place::new();
+    let Some(program) = compiled(&place, "locks61", "first_minute.c", &["-O1", "-pthread"]) else {
+        return;
+    };
+    let _running = Running::start(&program, &["lock", "60"]);
+    let text = place.stdout(&["now", "--for", "5s"]);
+    // Whatever else the machine does meanwhile, one finding is the lock.
+    let why = text
+        .lines()
+        .filter(|line| line.contains("WHY   reporter (tid "));
+    assert_eq!(why.count(), 1, "{text}");
+    assert!(text.contains("worker-") && text.contains("futex"), "{text}");
+    // It goes on, and the commands of the page work from anywhere.
+    assert!(
+        text.contains("NOW   still in progress at the end"),
+        "{text}"
+    );
+    let next = text.lines().filter(|line| line.contains("NEXT  whyslow "));
+    let state = place.join("state/whyslow/now");
+    let state = state.to_str().expect("UTF-8");
+    for line in next {
+        assert!(line.contains(state) || line.ends_with('\\'), "{line}");
+    }
 }
 
 #[test]

@@ -165,7 +165,10 @@ fn the_request_that_met_the_condition_is_explained_first() {
     );
     // A later save names the recording of the condition.
     let (_, messages) = explained(&place, &[&format!("@flight:{}", recorder.pid())]);
-    assert!(messages.contains("a condition held before"), "{messages}");
+    assert!(
+        messages.contains("a condition was met earlier"),
+        "{messages}"
+    );
     assert!(messages.contains(&saved[0]), "{messages}");
     recorder.end();
 }

@@ -86,7 +86,7 @@ fn a_recorder_that_has_what_is_needed_is_followed_and_no_other() {
         &place,
         &["block", "usage", &format!("@live:{pid}"), "200ms", "1"],
     );
-    assert!(said.contains("does not record all of: block"), "{said}");
+    assert!(said.contains("does not record: block"), "{said}");
     assert_eq!(code, Some(0), "{text}");
     recorder.end();
     let (_, said, code) = query(&place, &["io", "top", &format!("@live:{pid}"), "1", "1"]);

@@ -432,9 +432,18 @@ fn what_cannot_be_live_is_refused_before_anything_is_recorded() {
         assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
         assert!(said.contains(message), "{words:?}: {said}");
     };
-    check(&["io", "top", "@live", "-w", "+1s..+2s"], "no window");
-    check(&["io", "top", "@live", "--overlaps", "op:1"], "no window");
-    check(&["files", "open", "@live", "--at", "+1s"], "no window");
+    check(
+        &["io", "top", "@live", "-w", "+1s..+2s"],
+        "cannot use a window with @live",
+    );
+    check(
+        &["io", "top", "@live", "--overlaps", "op:1"],
+        "cannot use a window with @live",
+    );
+    check(
+        &["files", "open", "@live", "--at", "+1s"],
+        "cannot use a window with @live",
+    );
     check(&["io", "top", "@live", "10ms"], "shorter than 100 ms");
     check(&["io", "top", "@live", "1", "-o", "x"], "standard output");
     check(
@@ -445,10 +454,13 @@ fn what_cannot_be_live_is_refused_before_anything_is_recorded() {
         &["io", "top", "@live", "--min", "2s", "--max", "1s"],
         "longer than --max",
     );
-    check(&["as", "iostat", "@live", "--begin", "+1s"], "no window");
+    check(
+        &["as", "iostat", "@live", "--begin", "+1s"],
+        "@live has no window",
+    );
     check(
         &["as", "lttng-cputop", "@live", "--begin", "12:00:00"],
-        "no window",
+        "@live has no window",
     );
     check(&["import", "@live"], "is not a trace");
 }

@@ -218,15 +218,15 @@ fn answer(query: &[u8]) -> Option<(String, Vec<u8>)> {
         labels.push(String::from_utf8_lossy(label).into_owned());
         at += length;
     }
-    let query = query.get(HEAD..at + 4)?;
+    let section = query.get(HEAD..at + 4)?;
     let is_good = labels
         .first()
         .is_some_and(|label| label.starts_with("good"));
-    let has_address = is_good && query.ends_with(&[0, 1, 0, 1]);
+    let has_address = is_good && section.ends_with(&[0, 1, 0, 1]);
     let mut reply = query[..2].to_vec();
     reply.extend([0x81, if is_good { 0x80 } else { 0x83 }, 0, 1, 0]);
     reply.extend([u8::from(has_address), 0, 0, 0, 0]);
-    reply.extend(query);
+    reply.extend(section);
     if has_address {
         reply.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, 10, 11, 12, 13]);
     }

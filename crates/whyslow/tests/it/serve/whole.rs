@@ -78,7 +78,7 @@ fn only_this_machine_is_listened_at() {
         "cannot parse `nonsense`",
     );
     check(&["--query-time", "0s", "t.wsl"], 2, "greater than 0");
-    check(&["no-such.wsl"], 1, "no recording or trace");
+    check(&["no-such.wsl"], 1, "no such recording or trace");
 }
 
 #[test]

@@ -1,10 +1,15 @@
-//! DNS lookups, TCP state changes, and packet addresses.
+//! DNS lookups, TCP state changes, packet and socket addresses.
 
-use whyslow_model::event::{Body, Endpoint, NetHeaders, TcpChange, TcpState};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
+use std::str::FromStr;
+
+use whyslow_model::event::{
+    Body, Endpoint, NetAddress, NetHeaders, SocketAddress, TcpChange, TcpState,
+};
 use whyslow_model::lookup::{Function, Outcome};
 
 use super::super::line;
-use super::{Fields, Read, endpoint};
+use super::{Fields, Read};
 
 impl<'a> Fields<'a> {
     pub(super) fn lookup_begin(&self) -> Read<Body<'a>> {
@@ -64,5 +69,34 @@ impl<'a> Fields<'a> {
             }
             _ => None,
         })
+    }
+}
+
+fn endpoint(text: &str) -> Option<(NetAddress, Option<u16>)> {
+    if let Ok(v4) = SocketAddrV4::from_str(text) {
+        return Some((NetAddress::V4(v4.ip().octets()), Some(v4.port())));
+    }
+    if let Ok(v6) = SocketAddrV6::from_str(text) {
+        return Some((NetAddress::V6(v6.ip().octets()), Some(v6.port())));
+    }
+    let address = match Ipv4Addr::from_str(text) {
+        Ok(v4) => NetAddress::V4(v4.octets()),
+        Err(_) => NetAddress::V6(Ipv6Addr::from_str(text).ok()?.octets()),
+    };
+    Some((address, None))
+}
+
+pub(super) fn socket_address(text: &str) -> Option<SocketAddress<'_>> {
+    if let Some(path) = text.strip_prefix("unix:") {
+        let path = path.as_bytes();
+        return Some(SocketAddress::Unix { path });
+    }
+    if let Some(family) = text.strip_prefix("family:") {
+        return Some(SocketAddress::Family(family.parse().ok()?));
+    }
+    match endpoint(text)? {
+        (NetAddress::V4(address), Some(port)) => Some(SocketAddress::Inet { address, port }),
+        (NetAddress::V6(address), Some(port)) => Some(SocketAddress::Inet6 { address, port }),
+        _ => None,
     }
 }
