@@ -30,9 +30,12 @@ const NAMED: usize = 4;
 pub(super) fn run(args: &NowArgs, talk: &TalkArgs) -> Result<(), Failure> {
     let path = match &args.output {
         Some(path) => path.clone(),
-        None => new_path().map_err(|failure| match rustix::process::geteuid().is_root() {
-            true => failure,
-            false => failure.hint("recording needs root: sudo whyslow now"),
+        None => new_path().map_err(|failure| {
+            if rustix::process::geteuid().is_root() {
+                failure
+            } else {
+                failure.hint("recording needs root: sudo whyslow now")
+            }
         })?,
     };
     if !talk.quiet {

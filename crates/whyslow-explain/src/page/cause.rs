@@ -76,24 +76,10 @@ impl Drawn<'_> {
         self.time(part).replace(" (", ", ").replace(')', "")
     }
 
-    fn values<'v>(
-        &'v self,
-        part: &'v Part,
-        victim: &'v str,
-        object: Option<&'v str>,
-    ) -> Values<'v> {
-        let device = part.object.as_ref().filter(|one| one.kind == "device");
-        Values {
-            victim,
-            device: device.map(|thing| thing.name.as_str()),
-            object,
-        }
-    }
-
     fn by_itself(&self, part: &Part) -> String {
         let subject = self.names.actor(&self.finding.target.actor);
         let object = named(part.object.as_ref());
-        let values = self.values(part, "", object.as_deref());
+        let values = values(part, "", object.as_deref());
         let did = values.fill(phrase(&part.mechanism).own);
         let likely = self.likely(part);
         format!("{subject} {likely}{}.", self.timed(part, &did, true))
@@ -112,37 +98,33 @@ impl Drawn<'_> {
             return self.overlap(part, &subject);
         }
         let (did, likely) = (self.did(part), self.likely(part));
-        match self.activity() {
-            Some(activity) => {
-                let end = activity.end_ns.unwrap_or(self.recorded.end);
-                let lasted = length(end - activity.begin_ns);
-                let verb = verb(&activity.call);
-                let open = if activity.end_ns.is_none() {
-                    " (still in progress at the end of the recording)"
-                } else {
-                    ""
-                };
-                let sum = self.sum(part);
-                let share = sum as f64 / self.length() as f64;
-                let rest = if share < WHOLE {
-                    let whole = length(self.length());
-                    format!("; that is {} of {whole} ({})", length(sum), percent(share))
-                } else {
-                    String::new()
-                };
-                let call = call(&activity.call);
-                format!("{subject} {verb} {call} for {lasted}{open} and {likely}{did}{rest}.")
-            }
-            None => {
-                let within = part.activity.as_ref().map_or_else(String::new, |activity| {
-                    format!(", partly in {}", call(&activity.call))
-                });
-                let can_last =
-                    !did.contains([',', ';']) && !CLAUSE_LAST.contains(&part.mechanism.as_str());
-                let timed = self.timed(part, &did, can_last);
-                format!("{subject} {likely}{timed}{within}.")
-            }
-        }
+        let Some(activity) = self.activity() else {
+            let within = part.activity.as_ref().map_or_else(String::new, |activity| {
+                format!(", partly in {}", call(&activity.call))
+            });
+            let can_last =
+                !did.contains([',', ';']) && !CLAUSE_LAST.contains(&part.mechanism.as_str());
+            let timed = self.timed(part, &did, can_last);
+            return format!("{subject} {likely}{timed}{within}.");
+        };
+        let end = activity.end_ns.unwrap_or(self.recorded.end);
+        let lasted = length(end - activity.begin_ns);
+        let verb = verb(&activity.call);
+        let open = if activity.end_ns.is_none() {
+            " (still in progress at the end of the recording)"
+        } else {
+            ""
+        };
+        let sum = self.sum(part);
+        let share = sum as f64 / self.length() as f64;
+        let rest = if share < WHOLE {
+            let whole = length(self.length());
+            format!("; that is {} of {whole} ({})", length(sum), percent(share))
+        } else {
+            String::new()
+        };
+        let call = call(&activity.call);
+        format!("{subject} {verb} {call} for {lasted}{open} and {likely}{did}{rest}.")
     }
 
     /// At the start of a sentence.
@@ -169,7 +151,7 @@ impl Drawn<'_> {
     fn did(&self, part: &Part) -> String {
         let victim = self.names.label(&self.finding.target.actor);
         let object = named(part.object.as_ref());
-        let values = |victim| self.values(part, victim, object.as_deref());
+        let values = |victim| values(part, victim, object.as_deref());
         if let Some(journal) = self.journal(part) {
             return journal;
         }
@@ -340,7 +322,7 @@ impl Drawn<'_> {
         let shares: Vec<String> = listed
             .map(|part| {
                 let object = named(part.object.as_ref());
-                let values = self.values(part, "", object.as_deref());
+                let values = values(part, "", object.as_deref());
                 let noun = values.fill(phrase(&part.mechanism).noun);
                 let by = match part.culprit.kind {
                     ActorKind::Own | ActorKind::Unknown | ActorKind::Timer => String::new(),
@@ -374,6 +356,15 @@ fn verb(call: &str) -> &'static str {
         "ran"
     } else {
         "was in"
+    }
+}
+
+fn values<'v>(part: &'v Part, victim: &'v str, object: Option<&'v str>) -> Values<'v> {
+    let device = part.object.as_ref().filter(|one| one.kind == "device");
+    Values {
+        victim,
+        device: device.map(|thing| thing.name.as_str()),
+        object,
     }
 }
 

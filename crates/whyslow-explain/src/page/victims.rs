@@ -1,5 +1,7 @@
 //! WHO: the operations that were slow because of the culprit.
 
+use std::fmt::Write as _;
+
 use whyslow_model::Ns;
 
 use super::Drawn;
@@ -79,7 +81,7 @@ impl Drawn<'_> {
                 0 => String::new(),
                 more => format!(" and {more} more"),
             };
-            text.push_str(&format!(" Also slowed: {}{more}.", others.join(", ")));
+            let _ = write!(text, " Also slowed: {}{more}.", others.join(", "));
         } else if self.other().is_some() && self.finding.group.is_some() {
             // Others were looked for.
             text.push_str(" No other slow operation was attributed to it.");
@@ -123,10 +125,11 @@ impl Drawn<'_> {
                         .of
                         .map_or_else(String::new, |all| format!(" of {}", count(all)));
                     let longest = length(victim.dur_ns_max);
-                    text.push_str(&format!(
+                    let _ = write!(
+                        text,
                         "; {}{of} requests were slow, up to {longest}",
                         count(victim.count)
-                    ));
+                    );
                 }
                 text
             }

@@ -68,10 +68,10 @@ fn calls(facts: &[(String, String)], further: &str) -> MemoryTables {
             .and_then(|time| time.parse::<f64>().ok())
     };
     lines.sort_by(|one, other| time(one).partial_cmp(&time(other)).expect("numbers"));
-    let facts = facts.iter();
-    let facts: String = facts
-        .map(|(key, value)| format!("meta {key}=\"{value}\"\n"))
-        .collect();
+    let facts = facts.iter().fold(String::new(), |mut text, (key, value)| {
+        let _ = writeln!(text, "meta {key}=\"{value}\"");
+        text
+    });
     let imported = text_in_memory(&format!("{facts}{}\n", lines.join("\n")));
     let info = RecordingInfo {
         begin_ns: SECOND / 2,

@@ -162,19 +162,17 @@ impl Axis {
         let is_after = row.end_ns > self.end || is_cut("end");
         let drawn = last + 1 - first;
         let label = length(row.end_ns - row.begin_ns);
-        let mut bar: Vec<char> = match drawn {
-            1 => vec![match (is_before, is_after) {
+        let mut bar = vec![marks.line; drawn];
+        if drawn == 1 {
+            bar[0] = match (is_before, is_after) {
                 (true, _) => marks.before,
                 (_, true) => marks.after,
                 _ => marks.point,
-            }],
-            _ => {
-                let mut bar = vec![marks.line; drawn];
-                bar[0] = if is_before { marks.before } else { marks.begin };
-                bar[drawn - 1] = if is_after { marks.after } else { marks.end };
-                bar
-            }
-        };
+            };
+        } else {
+            bar[0] = if is_before { marks.before } else { marks.begin };
+            bar[drawn - 1] = if is_after { marks.after } else { marks.end };
+        }
         let text: Vec<char> = label.chars().collect();
         // Inside with a space on both sides, otherwise beside it where there is room.
         if drawn >= text.len() + 4 {

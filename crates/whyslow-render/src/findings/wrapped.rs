@@ -29,7 +29,8 @@ pub(super) fn wrapped(lead: &str, text: &str, width: usize) -> Vec<String> {
     let blank = " ".repeat(indent);
     for (number, line) in lines.iter_mut().enumerate() {
         let start = if number == 0 { lead } else { &blank };
-        *line = format!("{start}{line}").trim_end().to_owned();
+        line.insert_str(0, start);
+        line.truncate(line.trim_end().len());
     }
     lines
 }

@@ -1,5 +1,7 @@
 //! `explain` on the command line, in all formats.
 
+use std::fmt::Write as _;
+
 use serde_json::Value;
 
 use crate::common::Place;
@@ -362,10 +364,11 @@ fn what_cannot_be_judged_is_the_first_line_and_exit_status_3() {
     // Calls of which none is slow.
     let mut calls = String::from("whyslow-text 1\n");
     for number in 0..30 {
-        calls.push_str(&format!(
+        let _ = writeln!(
+            calls,
             "1.{number:02}0 [0] (tid=7 pid=7 comm=app) syscall_enter name=pread64 fd=3 count=1\n\
-             1.{number:02}1 [0] (tid=7 pid=7 comm=app) syscall_exit name=pread64 ret=1\n"
-        ));
+             1.{number:02}1 [0] (tid=7 pid=7 comm=app) syscall_exit name=pread64 ret=1"
+        );
     }
     place.write("calls.txt", calls);
     let (code, text) = ended(&place, &["explain", "calls.txt"]);
@@ -413,5 +416,22 @@ fn hostile_names_do_not_reach_the_terminal() {
         if form == "md" {
             assert!(!text.contains("<b>"), "{text}");
         }
+    }
+}
+
+/// What the documents show is what the program prints.
+#[test]
+fn the_pages_of_the_documents_are_those_of_the_program() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let place = Place::new();
+    std::fs::copy(recording_of_fixture(), place.join("trace.tar.zst")).expect("room");
+    incident(&place);
+    for (document, name) in [
+        ("README.md", "trace.tar.zst"),
+        ("docs/case-studies/sync-storm.md", "web.wsl"),
+    ] {
+        let text = std::fs::read_to_string(root.join(document)).expect("it is there");
+        let page = place.stdout(&["explain", name, "-n", "1"]);
+        assert!(text.contains(&page), "{document} lacks:\n{page}");
     }
 }
