@@ -1,5 +1,5 @@
 # ./dev test: runs every suite, in parallel if some wait while others compute.
-# Sourced by ./dev. Each suite writes $LOGS/NAME.log, $LOGS/NAME.status and $LOGS/NAME.seconds.
+# Sourced by ./dev. Each suite writes $LOGS/NAME.log, NAME.status, NAME.seconds and NAME.cpu.
 
 LOGS="$CACHE/logs"
 
@@ -14,9 +14,19 @@ start() {
         "$@" >"$LOGS/$name.log" 2>&1 || status=$?
         echo "$status" >"$LOGS/$name.status"
         echo "$((SECONDS - began))" >"$LOGS/$name.seconds"
-        printf '\n== %s: finished after %s s, exit status %s\n' "$name" "$((SECONDS - began))" "$status" >&2
+        cpu_seconds >"$LOGS/$name.cpu"
+        printf '\n== %s: finished after %s s, %s CPU s, exit status %s\n' \
+            "$name" "$((SECONDS - began))" "$(cat "$LOGS/$name.cpu")" "$status" >&2
     ) &
     STARTED["$name"]=$!
+}
+
+# CPU time of the children of this subshell that ended and were waited for, in seconds.
+cpu_seconds() {
+    times | awk 'NR == 2 {
+        for (i = 1; i <= 2; i++) { split($i, part, /[ms]/); sum += part[1] * 60 + part[2] }
+        printf "%.0f\n", sum
+    }'
 }
 
 # Waits for suites, and continues if one failed: the report at the end lists the failures.
@@ -206,7 +216,8 @@ report() {
     echo
     for name in rust live python exports web web-live; do
         read -r passed failed skipped < <(counts_of "$name") || true
-        printf '%s: %s passed, %s failed, %s skipped, %s s\n' "$name" "$passed" "$failed" "$skipped" "$(cat "$LOGS/$name.seconds")"
+        printf '%s: %s passed, %s failed, %s skipped, %s s, %s CPU s\n' "$name" "$passed" "$failed" "$skipped" \
+            "$(cat "$LOGS/$name.seconds")" "$(cat "$LOGS/$name.cpu")"
         sum_passed=$((sum_passed + passed)) sum_failed=$((sum_failed + failed)) sum_skipped=$((sum_skipped + skipped))
         [ "$passed" -gt 0 ] || { echo "error: $name ran no tests"; status=1; }
     done
