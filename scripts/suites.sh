@@ -14,19 +14,22 @@ start() {
         "$@" >"$LOGS/$name.log" 2>&1 || status=$?
         echo "$status" >"$LOGS/$name.status"
         echo "$((SECONDS - began))" >"$LOGS/$name.seconds"
-        cpu_seconds >"$LOGS/$name.cpu"
+        cpu_seconds "$LOGS/$name.cpu"
         printf '\n== %s: finished after %s s, %s CPU s, exit status %s\n' \
             "$name" "$((SECONDS - began))" "$(cat "$LOGS/$name.cpu")" "$status" >&2
     ) &
     STARTED["$name"]=$!
 }
 
-# CPU time of the children of this subshell that ended and were waited for, in seconds.
+# CPU time of the children of this shell that ended and were waited for, in seconds: cpu_seconds FILE.
+# A pipe runs a new shell, which has no children.
 cpu_seconds() {
-    times | awk 'NR == 2 {
+    times >"$1"
+    awk 'NR == 2 {
         for (i = 1; i <= 2; i++) { split($i, part, /[ms]/); sum += part[1] * 60 + part[2] }
         printf "%.0f\n", sum
-    }'
+    }' "$1" >"$1.sum"
+    mv "$1.sum" "$1"
 }
 
 # Waits for suites, and continues if one failed: the report at the end lists the failures.

@@ -14,6 +14,8 @@ use crate::failure::Failure;
 use crate::interrupt;
 
 const LOCK: &str = "lock";
+/// The lock file until it is locked.
+const UNNAMED: &str = "lock.new";
 
 /// A directory of mode 0700 that is removed on drop.
 #[derive(Debug)]
@@ -36,8 +38,11 @@ impl PrivateFolder {
             .permissions(Permissions::from_mode(0o700))
             .tempdir_in(base)
             .map_err(failed)?;
-        let lock = File::create_new(folder.path().join(LOCK)).map_err(failed)?;
+        // Locked before it has its name: in between, another program would remove the directory.
+        let unnamed = folder.path().join(UNNAMED);
+        let lock = File::create_new(&unnamed).map_err(failed)?;
         lock.lock().map_err(failed)?;
+        fs::rename(&unnamed, folder.path().join(LOCK)).map_err(failed)?;
         Ok(Self {
             folder,
             _lock: lock,
@@ -94,6 +99,21 @@ mod tests {
         fs::create_dir(folder.join("something")).expect("it can be written");
         drop(private);
         assert!(!folder.exists());
+    }
+
+    #[test]
+    fn programs_that_start_at_the_same_time_keep_their_folders() {
+        let base = tempfile::tempdir().expect("a temporary folder");
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..500 {
+                        let made = PrivateFolder::new(base.path(), PREFIX).expect("it can be created");
+                        assert!(made.path().join(LOCK).exists());
+                    }
+                });
+            }
+        });
     }
 
     #[test]
