@@ -1,10 +1,11 @@
 //! Attributes the difference of the means to phases: means of phases add up, percentiles do not.
 
 use super::Latency;
-use super::blocks::{Both, Certainty, Cut, widening};
+use super::blocks::{Both, Certainty, Cut, normal_of_student, widening};
 use super::quantiles::at;
 use super::read::PHASES_MAX;
-use crate::statistics::Dice;
+use super::verdict::Difference;
+use crate::statistics::{Dice, normal_tail};
 
 const DRAWS: usize = 999;
 const SEED: u64 = 80;
@@ -29,6 +30,27 @@ pub(crate) struct Mean {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Means {
     pub(crate) parts: Vec<Mean>,
+    /// p value of the difference of the whole.
+    pub(crate) p: Option<f64>,
+}
+
+impl Means {
+    pub(crate) fn difference(&self) -> Difference {
+        let found = self.change();
+        Difference {
+            change: found.map(|(change, _)| change),
+            interval: found.map(|(_, interval)| interval),
+            p: self.p,
+        }
+    }
+
+    /// Relative change of the mean of whole requests, and its 95 % interval.
+    pub(crate) fn change(&self) -> Option<(f64, (f64, f64))> {
+        let whole = self.parts.get(WHOLE).filter(|whole| whole.before > 0.0)?;
+        let (low, high) = whole.interval;
+        let change = (whole.after - whole.before) / whole.before;
+        Some((change, (low / whole.before, high / whole.before)))
+    }
 }
 
 fn parts(one: &Latency) -> [f64; PARTS] {
@@ -77,21 +99,27 @@ impl Sums {
     }
 }
 
-/// Uncertainty of the mean of each side; for alternating runs, of the difference.
-fn certain(blocks: &Both, sides: [&[Latency]; 2]) -> Option<[Certainty; 2]> {
+/// Uncertainty of the mean of each side; for alternating runs, of the difference. And the p value of
+/// the difference.
+fn certain(blocks: &Both, sides: [&[Latency]; 2]) -> Option<([Certainty; 2], Option<f64>)> {
     let whole = |one: &Latency| parts(one)[WHOLE];
     let values: [Vec<f64>; 2] = sides.map(|side| side.iter().map(whole).collect());
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
     let means = [mean(&values[0]), mean(&values[1])];
+    let both = blocks.certainty([&values[0], &values[1]], means)?;
+    let p = (both.error > 0.0).then(|| {
+        let t = (means[1] - means[0]) / both.error;
+        (2.0 * normal_tail(normal_of_student(t, both.degrees))).min(1.0)
+    });
     if blocks.in_turns {
-        return Some([blocks.certainty([&values[0], &values[1]], means)?; 2]);
+        return Some(([both; 2], p));
     }
     let one = |side: usize| blocks.sides[side].certainty(&values[side], means[side]);
-    Some([one(0)?, one(1)?])
+    Some(([one(0)?, one(1)?], p))
 }
 
 pub(super) fn compare(blocks: &Both, sides: [&[Latency]; 2]) -> Option<Means> {
-    let certain = certain(blocks, sides)?;
+    let (certain, p) = certain(blocks, sides)?;
     let [before, after] = [0, 1].map(|side| {
         let cut = &blocks.sides[side].cuts[certain[side].cut];
         Sums::of(cut, sides[side], certain[side])
@@ -140,5 +168,6 @@ pub(super) fn compare(blocks: &Both, sides: [&[Latency]; 2]) -> Option<Means> {
     };
     Some(Means {
         parts: (0..PARTS).map(one).collect(),
+        p,
     })
 }

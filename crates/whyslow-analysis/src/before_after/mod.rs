@@ -12,12 +12,15 @@ mod assertions;
 mod blocks;
 mod means;
 mod quantiles;
+#[cfg(test)]
+mod rare;
 mod read;
 #[cfg(test)]
 mod replayed;
 mod shares;
 #[cfg(test)]
 mod simulation;
+mod slow_mode;
 mod spread;
 mod tables;
 mod verdict;
@@ -79,17 +82,26 @@ impl Side {
 #[derive(Debug, Clone)]
 pub(crate) struct Comparison {
     pub(crate) quantiles: Vec<Quantile>,
-    /// Shares of requests over the limit, and of failed ones.
-    pub(crate) over: Option<Share>,
+    /// Minimum and maximum of each side, ns; `None` if one has no durations.
+    pub(crate) extremes: Option<[(f64, f64); 2]>,
+    /// Limit, and shares of requests over it.
+    pub(crate) over: Option<(Ns, Share)>,
+    /// Shares of failed requests.
     pub(crate) failed: Share,
     pub(crate) means: Option<Means>,
 }
 
+/// `limit`: requests that take longer are slow; by default, it is chosen from their durations.
 pub(crate) fn compare(before: &Side, after: &Side, limit: Option<Ns>) -> Comparison {
     let requests = [&before.timed, &after.timed].map(Vec::as_slice);
+    let limit = limit.or_else(|| slow_mode::limit(requests));
     let all = Both::of([&before.latencies, &after.latencies]);
     let timed = Both::of(requests);
     let lengths = requests.map(quantiles::Lengths::of);
+    let extremes = match lengths.each_ref().map(quantiles::Lengths::extremes) {
+        [Some(before), Some(after)] => Some([before, after]),
+        _ => None,
+    };
     let quantiles = QUANTILES.iter();
     let share = |blocks: &Both, of: [&[Latency]; 2], is: &dyn Fn(&Latency) -> bool| {
         shares::compare(
@@ -101,9 +113,10 @@ pub(crate) fn compare(before: &Side, after: &Side, limit: Option<Ns>) -> Compari
         quantiles: quantiles
             .map(|quantile| quantiles::compare(*quantile, &timed, &lengths))
             .collect(),
+        extremes,
         over: limit.map(|limit| {
             let is_over = |one: &Latency| one.dur.is_some_and(|dur| dur > limit);
-            share(&timed, requests, &is_over)
+            (limit, share(&timed, requests, &is_over))
         }),
         failed: share(
             &all,
@@ -118,8 +131,13 @@ impl Comparison {
     /// p values of all tests that could be run, for joint adjustment with others.
     pub(crate) fn p_values(&mut self) -> impl Iterator<Item = &mut f64> {
         let quantiles = self.quantiles.iter_mut().filter_map(|one| one.p.as_mut());
-        let over = self.over.iter_mut().filter_map(|one| one.p.as_mut());
-        quantiles.chain(over).chain(self.failed.p.as_mut())
+        let over = self.over.iter_mut();
+        let over = over.filter_map(|(_, share)| share.p.as_mut());
+        let mean = self.means.iter_mut().filter_map(|means| means.p.as_mut());
+        quantiles
+            .chain(over)
+            .chain(self.failed.p.as_mut())
+            .chain(mean)
     }
 }
 

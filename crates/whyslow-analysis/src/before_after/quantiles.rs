@@ -12,8 +12,10 @@ use super::blocks::{
 };
 use super::shares;
 use super::spread::spread;
-use crate::statistics::Dice;
+use super::verdict::Difference;
+use crate::statistics::{Dice, rank_test};
 
+const MEDIAN: f64 = 0.5;
 const DRAWS: usize = 999;
 /// Number of limits around the quantile of a side …
 const LIMITS: usize = 400;
@@ -47,6 +49,18 @@ pub(crate) struct Quantile {
     pub(crate) p: Option<f64>,
     /// Requests per side with which a shift of 10 % would be detected with a power of 0.9.
     pub(crate) enough: Option<u64>,
+    /// Whether p is that of a test of ranks, because there are few requests.
+    pub(crate) is_of_ranks: bool,
+}
+
+impl Quantile {
+    pub(crate) fn difference(&self) -> Difference {
+        Difference {
+            change: self.ratio.map(|ratio| ratio - 1.0),
+            interval: self.interval.map(|(low, high)| (low - 1.0, high - 1.0)),
+            p: self.p,
+        }
+    }
 }
 
 /// Durations of one side, ns.
@@ -75,6 +89,11 @@ impl Lengths {
         }
     }
 
+    /// Minimum and maximum as measured, ns.
+    pub(super) fn extremes(&self) -> Option<(f64, f64)> {
+        Some((*self.measured.first()?, *self.measured.last()?))
+    }
+
     /// For each request, 1 if it is beyond the quantile.
     fn beyond(&self, quantile: f64) -> Vec<f64> {
         let limit = at(&self.sorted, quantile);
@@ -91,14 +110,20 @@ pub(super) fn compare(quantile: f64, blocks: &Both, sides: &[Lengths; 2]) -> Qua
         interval: None,
         p: None,
         enough: None,
+        is_of_ranks: false,
     };
     let fewest = sides.iter().map(|side| side.spread.len()).min();
     if (fewest.unwrap_or(0) as f64) * (1.0 - quantile) < BEYOND_MIN
         || blocks.sides.iter().any(|one| one.cuts.is_empty())
     {
-        return Quantile {
+        let few = Quantile {
             enough: Some((BEYOND_MIN / (1.0 - quantile)).ceil().max(ENOUGH_MIN) as u64),
             ..none
+        };
+        return if (quantile - MEDIAN).abs() < f64::EPSILON {
+            of_few(few, sides)
+        } else {
+            few
         };
     }
     let limit = pooled([&sides[0].sorted, &sides[1].sorted], quantile);
@@ -123,6 +148,23 @@ pub(super) fn compare(quantile: f64, blocks: &Both, sides: &[Lengths; 2]) -> Qua
         interval: Some((shift.low.exp(), shift.high.exp())),
         p: test.p,
         enough: Some(enough(&shift, requests)),
+        ..none
+    }
+}
+
+/// The medians of sides with too few requests for blocks, with a test of ranks.
+fn of_few(none: Quantile, sides: &[Lengths; 2]) -> Quantile {
+    let [before, after] = sides;
+    let Some(p) = rank_test(&before.measured, &after.measured) else {
+        return none;
+    };
+    let medians = [before, after].map(|side| at(&side.measured, MEDIAN));
+    let ratio = medians[1] / medians[0];
+    Quantile {
+        sides: Some((medians[0], medians[1])),
+        ratio: ratio.is_finite().then_some(ratio),
+        p: Some(p),
+        is_of_ranks: true,
         ..none
     }
 }

@@ -11,6 +11,7 @@ use whyslow_store::{Tables, rows};
 use super::means::{Mean, REST, WHOLE};
 use super::read::Requests;
 use super::shares::Share;
+use super::verdict::Difference;
 use super::{Comparison, Latency, Side, Verdict, adjust, compare};
 use crate::AnalysisError;
 
@@ -28,7 +29,7 @@ const ALL: &str = "all";
 pub struct CompareOptions {
     /// Also compare each endpoint separately.
     pub by_endpoint: bool,
-    /// Requests that take longer are slow, ns.
+    /// Requests that take longer are slow, ns; by default, a limit is chosen from the durations.
     pub slow: Option<Ns>,
     /// Smaller changes of a percentile count as no difference.
     pub least: f64,
@@ -176,32 +177,83 @@ fn percentiles(names: &[&str], found: &[Comparison], least: f64) -> AnswerTable 
     ];
     let mut table = AnswerTable::new("percentiles", "percentiles", columns);
     for (name, one) in names.iter().zip(found) {
-        for quantile in &one.quantiles {
-            let change = quantile.ratio.map(|ratio| ratio - 1.0);
-            let verdict = Verdict::of(change, quantile.p, least);
+        for row in figures(one) {
+            let verdict = Verdict::of(row.difference, least);
             if matches!(verdict, Verdict::Worse | Verdict::Better) {
                 table.outliers.push(table.rows.len());
             }
+            let Difference {
+                change,
+                interval,
+                p,
+            } = row.difference;
             table.rows.push(vec![
                 (*name).into(),
-                percentile(quantile.share).into(),
-                ns(quantile.sides.map(|sides| sides.0)),
-                ns(quantile.sides.map(|sides| sides.1)),
+                row.figure.into(),
+                ns(row.sides.map(|sides| sides.0)),
+                ns(row.sides.map(|sides| sides.1)),
                 change.into(),
-                quantile.interval.map(|one| one.0 - 1.0).into(),
-                quantile.interval.map(|one| one.1 - 1.0).into(),
-                quantile.p.into(),
-                verdict.words().into(),
-                quantile
-                    .enough
-                    .map(|enough| enough.min(1 << 53) as i64)
-                    .into(),
+                interval.map(|one| one.0).into(),
+                interval.map(|one| one.1).into(),
+                p.into(),
+                row.is_tested.then_some(verdict.words()).into(),
+                row.enough.map(|enough| enough.min(1 << 53) as i64).into(),
             ]);
         }
     }
     table
 }
 
+/// A row of the table of percentiles.
+struct Figure {
+    figure: String,
+    /// Before and after, ns.
+    sides: Option<(f64, f64)>,
+    difference: Difference,
+    /// Extremes are shown but not tested: they are single requests.
+    is_tested: bool,
+    enough: Option<u64>,
+}
+
+/// Percentiles, mean, and extremes.
+fn figures(one: &Comparison) -> Vec<Figure> {
+    let quantiles = one.quantiles.iter().map(|quantile| Figure {
+        figure: percentile(quantile.share),
+        sides: quantile.sides,
+        difference: quantile.difference(),
+        is_tested: true,
+        enough: quantile.enough,
+    });
+    let mean = one.means.as_ref().map(|means| {
+        let whole = &means.parts[WHOLE];
+        Figure {
+            figure: "mean".into(),
+            sides: Some((whole.before, whole.after)),
+            difference: means.difference(),
+            is_tested: true,
+            enough: None,
+        }
+    });
+    let extreme = |figure: &str, sides: (f64, f64)| Figure {
+        figure: figure.into(),
+        sides: Some(sides),
+        difference: Difference {
+            change: Some(sides.1 / sides.0 - 1.0).filter(|change| change.is_finite()),
+            ..Difference::default()
+        },
+        is_tested: false,
+        enough: None,
+    };
+    let extremes = one.extremes.into_iter().flat_map(|[before, after]| {
+        [
+            extreme("min", (before.0, after.0)),
+            extreme("max", (before.1, after.1)),
+        ]
+    });
+    quantiles.chain(mean).chain(extremes).collect()
+}
+
+/// `slow` is the limit of the query; without one, limits were chosen.
 fn shares(names: &[&str], found: &[Comparison], slow: Option<Ns>) -> AnswerTable {
     let columns = vec![
         column("endpoint", "endpoint", Measure::Text),
@@ -215,26 +267,30 @@ fn shares(names: &[&str], found: &[Comparison], slow: Option<Ns>) -> AnswerTable
         column("p_adjusted", "p", Measure::Number).priority(2),
         column("verdict", "verdict", Measure::Text),
     ];
-    let mut table = AnswerTable::new("shares", "shares of requests", columns);
+    let title = if slow.is_none() && found.iter().any(|one| one.over.is_some()) {
+        "shares of requests (limit chosen from the durations; set it with --slow)"
+    } else {
+        "shares of requests"
+    };
+    let mut table = AnswerTable::new("shares", title, columns);
     let row = |name: &str, figure: &str, limit: Option<Ns>, share: &Share| {
-        let difference = share.after - share.before;
-        let verdict = Verdict::of(Some(difference), share.p, 0.0);
+        let found = share.difference();
         vec![
             name.into(),
             figure.into(),
             limit.into(),
             share.before.into(),
             share.after.into(),
-            difference.into(),
+            found.change.into(),
             share.interval.map(|one| one.0).into(),
             share.interval.map(|one| one.1).into(),
             share.p.into(),
-            verdict.words().into(),
+            Verdict::of(found, 0.0).words().into(),
         ]
     };
     for (name, one) in names.iter().zip(found) {
-        if let Some(over) = &one.over {
-            table.rows.push(row(name, "slow", slow, over));
+        if let Some((limit, over)) = &one.over {
+            table.rows.push(row(name, "slow", Some(*limit), over));
         }
         table.rows.push(row(name, "failed", None, &one.failed));
     }
@@ -372,7 +428,15 @@ fn caveats(
             shares.1 * 100.0
         ));
     }
-    if matches!(verdict, Verdict::NotShown | Verdict::TooFew) {
+    let mut quantiles = found.iter().flat_map(|one| &one.quantiles);
+    if quantiles.any(|quantile| quantile.is_of_ranks) {
+        caveats.push(
+            "few requests: their medians are compared by the ranks of the durations (Mann-Whitney \
+             test), as if requests did not affect each other"
+                .to_owned(),
+        );
+    }
+    if !matches!(verdict, Verdict::Better | Verdict::Worse | Verdict::Mixed) {
         let median = found.first().and_then(|one| one.quantiles.first());
         if let Some(enough) = median.and_then(|one| one.enough) {
             let has = requests.iter().map(|side| side.rows.len() as u64).min();

@@ -4,6 +4,7 @@
 mod correction;
 mod dice;
 mod distributions;
+mod ranks;
 
 pub use correction::adjusted;
 pub use dice::Dice;
@@ -11,3 +12,4 @@ pub(crate) use distributions::beta_binomial_tail;
 pub use distributions::{
     binomial_tail, chi_square_tail, f_tail_of_two, hypergeometric_tail, normal_tail,
 };
+pub use ranks::rank_test;

@@ -31,7 +31,7 @@ pub(crate) struct LoadDiffArgs {
     /// Also compare each KEY separately
     #[arg(long, value_name = "KEY", value_delimiter = ',')]
     pub(crate) by: Vec<LoadKey>,
-    /// Also compare the share of requests that take longer than TIME
+    /// Compare the share of requests that take longer than TIME [default: from the durations]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) slow: Option<Ns>,
     /// Ignore changes of less than SHARE in a percentile
