@@ -24,6 +24,7 @@ mod summary;
 mod tables;
 mod target;
 mod tls;
+mod trend;
 mod worker;
 
 pub use error::LoadError;

@@ -7,7 +7,8 @@ use whyslow_model::sort::IndexSort;
 use crate::durations::{Durations, bounds_of_share, octave_of};
 use crate::row::{Outcome, Phases, Row};
 use crate::run::{Ended, Reason};
-use crate::summary::Summary;
+use crate::summary::{Group, Summary};
+use crate::trend::{self, Stage};
 
 /// Columns of the heat map.
 const COLUMNS: u64 = 60;
@@ -261,10 +262,24 @@ impl Report<'_> {
             cells.extend(self.group(group));
             table.rows.push(cells);
         }
+        if let Some(trend) = self.trend() {
+            let column = AnswerColumn::new("trend", "trend", Measure::Text);
+            table.facts.push(("trend".to_owned(), column, trend.into()));
+        }
         table
     }
 
-    fn group(&self, group: &crate::summary::Group) -> Vec<Value> {
+    fn trend(&self) -> Option<String> {
+        let stage = |(threads, group): &(u32, Group)| Stage {
+            threads: *threads,
+            count: group.total.count(),
+            slow: self.summary.slow_of(group),
+        };
+        let stages: Vec<Stage> = self.summary.stages.iter().map(stage).collect();
+        trend::verdict(&stages)
+    }
+
+    fn group(&self, group: &Group) -> Vec<Value> {
         let (count, slow) = (group.total.count(), self.summary.slow_of(group));
         let bounds = bounds_of_share(slow, count);
         let length = |share| group.total.percentile(share).map(|ns| ns as i64).into();
