@@ -20,10 +20,16 @@ use crate::pass::{Groups, Summing};
 use crate::query::{Bins, DeviceRef, Filter};
 use crate::scan::{ColumnRef, Ints};
 use crate::spec::Spec;
+use crate::statistics::hypergeometric_tail;
 use whyslow_model::histogram::Histogram;
 
 /// Maximum number of equal buckets: more are unreadable, and each costs memory.
 const BINS_MAX: usize = 10_000;
+/// One of two series has far more rows from a bucket on if their share is this many times that of
+/// the other …
+const BEYOND_TIMES: i64 = 10;
+/// … and the difference has at most this chance over all buckets (Fisher's exact test).
+const BEYOND_LEVEL: f64 = 0.01;
 
 /// One distribution: a group, or one of two devices.
 struct Series {
@@ -242,12 +248,18 @@ fn table(
     }
     let mut table = AnswerTable::new(name, title, columns);
     table.form = Form::Histogram;
+    let beyond = match series {
+        [(_, first), (_, second)] => beyond([first, second]),
+        _ => None,
+    };
     for (place, pair) in edges.windows(2).enumerate() {
         let mut row = vec![Value::Int(pair[0]), Value::Int(pair[1])];
         let mut outlier = false;
-        for (one, counts) in series {
+        for (number, (one, counts)) in series.iter().enumerate() {
             let count = counts.get(place).copied().unwrap_or(0);
-            outlier |= count > 0 && is_outlier(pair[0], one.histogram.percentile(500));
+            let is_beyond = beyond.is_some_and(|(side, from)| side == number && place >= from);
+            let stands_out = is_beyond || is_outlier(pair[0], one.histogram.percentile(500));
+            outlier |= count > 0 && stands_out;
             row.push(count.into());
         }
         if outlier {
@@ -261,6 +273,28 @@ fn table(
         facts::distribution(&one.histogram, prefix, &mut table);
     }
     table
+}
+
+/// The series of two that has far more rows from some bucket on, and that bucket: such buckets
+/// stand out, even if they are near the median of the series itself.
+fn beyond(series: [&[i64]; 2]) -> Option<(usize, usize)> {
+    let totals = series.map(|counts| counts.iter().sum::<i64>());
+    let buckets = series[0].len().min(series[1].len());
+    let level = BEYOND_LEVEL / buckets.max(1) as f64;
+    (1..buckets).find_map(|place| {
+        let tails = series.map(|counts| counts[place..].iter().sum::<i64>());
+        let is_upper = [0, 1].iter().all(|side| 2 * tails[*side] <= totals[*side]);
+        let side = [0, 1].into_iter().find(|side| {
+            let [(k, n), (other, rest)] =
+                [*side, 1 - *side].map(|side| (tails[side], totals[side]));
+            let times = i128::from(BEYOND_TIMES);
+            let is_much =
+                i128::from(k) * i128::from(rest) > times * i128::from(other) * i128::from(n);
+            let [k, n, marked, all] = [k, n, k + other, n + rest].map(i64::cast_unsigned);
+            is_much && hypergeometric_tail(k, n, marked, all) <= level
+        });
+        side.filter(|_| is_upper).map(|side| (side, place))
+    })
 }
 
 struct Durations(ColumnRef);
@@ -328,5 +362,27 @@ impl Summing for LinearCounts {
         for (count, more) in sum.counts.iter_mut().zip(other.counts) {
             *count += more;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::beyond;
+
+    /// Two disks of the same workload, as in the article about latency outliers of devices: buckets
+    /// from 16 us to 1 s.
+    #[test]
+    fn every_bucket_of_the_slow_disk_beyond_the_other_stands_out() {
+        let slow = [0, 0, 2, 14, 4, 2, 7, 19, 37, 59, 14, 0, 10, 11, 10, 6, 4];
+        let usual = [0, 0, 0, 19, 16, 1, 9, 28, 56, 49, 18, 0, 0, 0, 0, 0, 0];
+        // 32 ms is empty, so marks begin at 65 ms.
+        assert_eq!(beyond([&slow, &usual]), Some((0, 11)));
+        assert_eq!(beyond([&usual, &slow]), Some((1, 11)));
+        assert_eq!(beyond([&usual, &usual]), None);
+        // Two long requests may be chance.
+        let mut two = usual;
+        two[14] = 2;
+        assert_eq!(beyond([&two, &usual]), None);
+        assert_eq!(beyond([&[], &[]]), None);
     }
 }

@@ -332,6 +332,7 @@ fn columns(by_time: bool) -> Vec<AnswerColumn> {
         column("unfinished", "unfinished", Measure::Count).priority(5),
         duration("device_min_ns", "min").priority(6),
         duration("device_p50_ns", "p50"),
+        duration("device_avg_ns", "avg").priority(2),
         duration("device_p90_ns", "p90").priority(4),
         duration("device_p99_ns", "p99").priority(1),
         duration("device_max_ns", "max"),
@@ -343,7 +344,7 @@ fn columns(by_time: bool) -> Vec<AnswerColumn> {
 }
 
 impl Figures {
-    fn cells(&self) -> [Value; 8] {
+    fn cells(&self) -> [Value; 9] {
         let sums = self.device.sums();
         let [p50, p90, p99] = self.device.percentiles([500, 900, 990]);
         [
@@ -352,6 +353,7 @@ impl Figures {
             self.unfinished.into(),
             sums.min().into(),
             p50.into(),
+            sums.mean().into(),
             p90.into(),
             p99.into(),
             sums.max().into(),
