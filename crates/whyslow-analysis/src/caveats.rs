@@ -1,18 +1,15 @@
 //! Caveats of an answer: what the recording does not contain, and unexpected components of the numbers.
 
-use std::collections::BTreeMap;
-
 use whyslow_model::answer::{AnswerTable, Value};
 use whyslow_model::sort::IndexSort;
 
 use crate::AnalysisError;
 use crate::context::Context;
-use crate::fold::Spot;
-use crate::keys::{Key, KeyValue, label};
-use crate::kinds::{BLOCK, MAPPINGS, SLICES, STATES, SYSCALLS};
-use crate::pass::{Count, Summing};
-use crate::query::{Filter, Kind, Verb};
-use crate::scan::{ColumnRef, Ints, Texts};
+use crate::keys::label;
+use crate::kinds::{BLOCK, SLICES, STATES, SYSCALLS};
+use crate::mapped;
+use crate::pass::Count;
+use crate::query::{Kind, Verb};
 use crate::spec::Spec;
 use crate::topic_state::unavailable;
 
@@ -49,7 +46,7 @@ pub(crate) fn about(
     caveats.extend(unfinished(spec, tables));
     caveats.extend(tracer(context, spec));
     if matches!(spec.kind, Kind::Io | Kind::Files) && matches!(verb, Verb::Usage | Verb::Tree) {
-        caveats.extend(mapped(context)?);
+        caveats.extend(mapped::caveats(context)?);
     }
     Ok(caveats)
 }
@@ -145,99 +142,4 @@ pub(crate) fn unknown_objects(mut reasons: Vec<(Box<str>, i64)>, bytes: i64) -> 
         "{share:.1} % of the bytes were transferred to or from unknown objects: {}",
         reasons.join(", ")
     ))
-}
-
-/// Processes that access files through memory mappings. Code, which every process maps, is excluded:
-/// executable mappings, and all mappings of files that have one.
-fn mapped(context: &Context<'_>) -> Result<Option<String>, AnalysisError> {
-    const NAMED: usize = 3;
-    if !context.has(MAPPINGS.table.name) {
-        return Ok(None);
-    }
-    let filter = Filter {
-        pids: context.query.filter.pids.clone(),
-        comms: context.query.filter.comms.clone(),
-        files: context.query.filter.files.clone(),
-        no_tracer: context.query.filter.no_tracer,
-        ..Filter::default()
-    };
-    let mut pass = context.pass_of(&MAPPINGS, &[Key::Process, Key::File], &filter)?;
-    let mappings = Mappings {
-        bytes: pass.projection.need("bytes"),
-        prot: pass.projection.need("prot"),
-        path: pass.projection.need("path"),
-    };
-    let mut processes: BTreeMap<KeyValue, i64> = BTreeMap::new();
-    for (group, sum) in pass.run(context.tables, &mappings)? {
-        if let ([process, KeyValue::Text(_)], false) = (group.as_slice(), sum.executable) {
-            *processes.entry(process.clone()).or_default() += sum.bytes;
-        }
-    }
-    processes.retain(|_, bytes| *bytes > 0);
-    if processes.is_empty() {
-        return Ok(None);
-    }
-    let mut processes: Vec<_> = processes.into_iter().collect();
-    processes.index_sort_by(|(process_a, a), (process_b, b)| {
-        b.cmp(a).then_with(|| process_a.cmp(process_b))
-    });
-    let others = processes.len().saturating_sub(NAMED);
-    let named = processes.iter().take(NAMED);
-    let mut named: Vec<String> = named
-        .map(|(process, bytes)| {
-            format!(
-                "{} ({bytes} B)",
-                Key::Process.label(process, &context.names)
-            )
-        })
-        .collect();
-    if others > 0 {
-        named.push(format!("{others} more"));
-    }
-    Ok(Some(format!(
-        "files were mapped into memory by {}: reads and writes through mappings are not visible as \
-         system calls",
-        named.join(", ")
-    )))
-}
-
-struct Mappings {
-    bytes: ColumnRef,
-    prot: ColumnRef,
-    path: ColumnRef,
-}
-
-#[derive(Default)]
-struct MappingSum {
-    bytes: i64,
-    executable: bool,
-}
-
-impl Summing for Mappings {
-    type Columns<'b> = (Ints<'b>, Ints<'b>, Texts<'b>);
-    type Sum = MappingSum;
-
-    fn columns<'b>(
-        &self,
-        batch: &'b arrow_array::RecordBatch,
-        _: Spot,
-    ) -> Result<Self::Columns<'b>, AnalysisError> {
-        let (bytes, prot) = (self.bytes.ints(batch)?, self.prot.ints(batch)?);
-        Ok((bytes, prot, self.path.texts(batch)?))
-    }
-
-    fn add(&self, sum: &mut MappingSum, (bytes, prot, path): &Self::Columns<'_>, row: u32) {
-        const PROT_EXEC: i64 = 4;
-        let is_library = |path: &str| {
-            path.ends_with(".so") || path.contains(".so.") || path.ends_with("/ld.so.cache")
-        };
-        sum.bytes += bytes.at(row);
-        sum.executable |= prot.get(row).is_some_and(|prot| prot & PROT_EXEC != 0)
-            || path.get(row).is_some_and(is_library);
-    }
-
-    fn merge(&self, sum: &mut MappingSum, other: MappingSum) {
-        sum.bytes += other.bytes;
-        sum.executable |= other.executable;
-    }
 }

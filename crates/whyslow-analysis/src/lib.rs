@@ -5,6 +5,7 @@ mod arrange;
 pub mod before_after;
 mod caveats;
 mod context;
+mod creation;
 mod damage;
 mod error;
 mod facts;
@@ -21,6 +22,7 @@ mod key;
 mod keys;
 mod kinds;
 mod losses;
+mod mapped;
 mod needs;
 mod next;
 mod objects;
@@ -65,12 +67,13 @@ pub mod read {
     pub use crate::wall_samples::{Observed, WallSamples};
 }
 
+pub use creation::Creation;
 pub use damage::damage;
 pub use error::AnalysisError;
 pub use host_paths::HostPaths;
 pub use interval::interval_of;
 pub use kinds::TOPICS;
-pub use pattern::{pattern_of, pool_of};
+pub use pattern::{Common, pattern_of, pool_of};
 pub use query::{Bins, DeviceRef, Filter, KeyFilter, Kind, Query, Sort, Verb, Weight};
 pub use recorder::Recorder;
 pub use resolvers::{Resolver, resolvers};

@@ -33,6 +33,46 @@ pub fn pattern_of(path: &str) -> Cow<'_, str> {
     Cow::Owned(pattern)
 }
 
+/// Components that all paths of a pattern have in common: these do not vary, whatever their names.
+#[derive(Debug, Clone, Default)]
+pub struct Common {
+    /// By place; `None` if they differ. Empty without paths.
+    components: Vec<Option<Box<str>>>,
+    paths: u64,
+}
+
+impl Common {
+    /// Adds a path of the pattern.
+    pub fn add(&mut self, path: &str) {
+        self.paths += 1;
+        if self.paths == 1 {
+            let components = path.split('/');
+            self.components = components.map(|one| Some(one.into())).collect();
+            return;
+        }
+        let mut others = path.split('/');
+        for known in &mut self.components {
+            if known.as_deref() != others.next() {
+                *known = None;
+            }
+        }
+    }
+
+    /// The pattern with the common components as they are. A single path shows nothing about what
+    /// varies.
+    pub fn shown<'p>(&self, pattern: &'p str) -> Cow<'p, str> {
+        let count = pattern.split('/').count();
+        if self.paths < 2 || count != self.components.len() {
+            return Cow::Borrowed(pattern);
+        }
+        let pairs = pattern.split('/').zip(&self.components);
+        let components: Vec<&str> = pairs
+            .map(|(varying, common)| common.as_deref().unwrap_or(varying))
+            .collect();
+        Cow::Owned(components.join("/"))
+    }
+}
+
 /// The pool that a thread belongs to, by its name: numbers and UUIDs become `N`, so both
 /// `request-handler-3` and `request-handler-12` become `request-handler-N`.
 pub fn pool_of(name: &str) -> Cow<'_, str> {
@@ -230,6 +270,25 @@ mod tests {
         ] {
             assert_eq!(pattern_of(path), path, "{path}");
         }
+    }
+
+    #[test]
+    fn components_that_all_paths_have_in_common_are_literal() {
+        let check = |paths: &[&str], shown: &str| {
+            let mut common = super::Common::default();
+            paths.iter().for_each(|path| common.add(path));
+            assert_eq!(common.shown(&pattern_of(paths[0])), shown, "{paths:?}");
+        };
+        check(
+            &["/srv/node17/tmp/f001", "/srv/node17/tmp/f002"],
+            "/srv/node17/tmp/f<n>",
+        );
+        check(
+            &["/srv/node17/tmp/f001", "/srv/node18/tmp/f001"],
+            "/srv/node<n>/tmp/f001",
+        );
+        check(&["/srv/node17/tmp/f001"], "/srv/node<n>/tmp/f<n>");
+        check(&["/a/b", "/a/b"], "/a/b");
     }
 
     #[test]

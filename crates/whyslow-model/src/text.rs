@@ -82,6 +82,39 @@ pub fn long_duration(ns: Ns) -> Option<String> {
     Some(text)
 }
 
+/// A duration with three significant digits and the unit that suits it: `158 ms`.
+pub fn duration(ns: Ns) -> String {
+    if let Some(text) = long_duration(ns) {
+        return text;
+    }
+    let value = ns as f64;
+    let (value, unit) = match ns.abs() {
+        0..1_000 => return format!("{ns} ns"),
+        1_000..1_000_000 => (value / 1e3, "us"),
+        1_000_000..1_000_000_000 => (value / 1e6, "ms"),
+        _ => (value / 1e9, "s"),
+    };
+    let digits = match value.abs() {
+        v if v < 9.995 => 2,
+        v if v < 99.95 => 1,
+        _ => 0,
+    };
+    format!("{value:.digits$} {unit}")
+}
+
+/// A number with thousands separators: `56,491`.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

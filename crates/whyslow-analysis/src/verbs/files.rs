@@ -20,6 +20,7 @@ use super::sharers;
 use super::top::row_table;
 use crate::AnalysisError;
 use crate::context::Context;
+use crate::creation::Creation;
 use crate::facts;
 use crate::fold::Spot;
 use crate::fold::in_order;
@@ -27,6 +28,7 @@ use crate::grouping::Object;
 use crate::keys::{Key, KeyValue, dir_of};
 use crate::kinds::{DESCRIPTORS, FILES, LIVES};
 use crate::pass::{Pass, Summing};
+use crate::pattern::Common;
 use crate::query::Filter;
 use crate::rows::Cells;
 use crate::scan::{ColumnRef, Ints, Texts, per_word};
@@ -39,16 +41,25 @@ const OPENERS: [&str; 5] = ["open", "openat", "openat2", "creat", "open_by_handl
 
 pub(crate) fn top(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, AnalysisError> {
     let files = by_path(context, keys)?;
-    let mut groups = Files::new();
+    let mut groups: BTreeMap<Vec<KeyValue>, (FileSum, Common)> = BTreeMap::new();
     for (group, sum) in files {
+        let path = keys
+            .iter()
+            .zip(&group)
+            .find_map(|(key, value)| match value {
+                KeyValue::Text(path) if *key == Key::Pattern => Some(path.clone()),
+                _ => None,
+            });
         let derived = keys.iter().zip(group).map(|(key, value)| match value {
             KeyValue::Text(path) if key.is_object() => KeyValue::Text(key.of_path(&path).into()),
             value => value,
         });
-        groups.entry(derived.collect()).or_default().merge(sum);
+        let (all, common) = groups.entry(derived.collect()).or_default();
+        all.merge(sum);
+        path.into_iter().for_each(|path| common.add(&path));
     }
     let mut groups: Vec<_> = groups.into_iter().collect();
-    groups.index_sort_by(|(group_a, a), (group_b, b)| {
+    groups.index_sort_by(|(group_a, (a, _)), (group_b, (b, _))| {
         b.weight()
             .cmp(&a.weight())
             .then_with(|| group_a.cmp(group_b))
@@ -63,10 +74,15 @@ pub(crate) fn top(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, An
 
     let mut table = AnswerTable::new("files", "files", columns(keys));
     facts::push(&mut table, "found", "found", Measure::Count, found as i64);
-    for ((group, sum), users) in groups.iter().zip(users) {
+    for ((group, (sum, common)), users) in groups.iter().zip(users) {
         let mut row = Vec::with_capacity(table.columns.len());
         for (key, value) in keys.iter().zip(group) {
-            row.extend(key.cells(value, &context.names));
+            match value {
+                KeyValue::Text(pattern) if *key == Key::Pattern => {
+                    row.push(common.shown(pattern).into_owned().into());
+                }
+                value => row.extend(key.cells(value, &context.names)),
+            }
         }
         sum.cells(&mut row);
         row.push(Value::List(users.into_iter().map(Value::Text).collect()));
@@ -296,8 +312,21 @@ fn by_path(context: &Context<'_>, keys: &[Key]) -> Result<Files, AnalysisError> 
     });
     if keys == [Key::File] {
         add_lives(context, &mut files)?;
+        note_inferred(context, &files);
     }
     Ok(files)
+}
+
+/// Adds a caveat if creations are inferred.
+fn note_inferred(context: &Context<'_>, files: &Files) {
+    let sum = |of: fn(&FileSum) -> i64| files.values().map(of).sum::<i64>();
+    let (inferred, created) = (sum(|file| file.inferred), sum(|file| file.created));
+    if inferred > 0 {
+        context.note(format!(
+            "{inferred} of {created} creations are inferred: the files were opened with O_CREAT and \
+             written to, but may have existed before"
+        ));
+    }
 }
 
 /// Creations, deletions and lifetimes of the paths found.
@@ -310,7 +339,7 @@ fn add_lives(context: &Context<'_>, files: &mut Files) -> Result<(), AnalysisErr
     let projection = &mut pass.projection;
     let [ts, ts_end, dur] = ["ts", "ts_end", "dur"].map(|name| projection.need(name));
     let [created, deleted] = ["created", "deleted"].map(|name| projection.need(name));
-    let path = projection.need("path");
+    let (path, written) = (projection.need("path"), projection.need("bytes_written"));
     let mut verdicts = pass.selector.verdicts();
     let mut selected = Vec::new();
     let inside = |ts: Ns| {
@@ -326,17 +355,22 @@ fn add_lives(context: &Context<'_>, files: &mut Files) -> Result<(), AnalysisErr
             pass.selector.select(&mut verdicts, batch, &mut selected)?;
             let (ts, ts_end, dur) = (ts.ints(batch)?, ts_end.ints(batch)?, dur.ints(batch)?);
             let (created, deleted) = (created.bools(batch)?, deleted.bools(batch)?);
-            let path = path.texts(batch)?;
+            let (path, written) = (path.texts(batch)?, written.ints(batch)?);
             for row in selected.iter().copied() {
                 let key = vec![KeyValue::Text(path.get(row).unwrap_or_default().into())];
                 let Some(sum) = files.get_mut(&key) else {
                     continue;
                 };
-                let created = created.is_valid(row as usize) && created.value(row as usize);
-                sum.created += i64::from(created && inside(ts.at(row)));
+                let known = created.is_valid(row as usize);
+                let created = known.then(|| created.value(row as usize));
+                let creation = Creation::of(created, written.at(row));
+                let is_created = creation != Creation::NotShown;
+                sum.created += i64::from(is_created && inside(ts.at(row)));
+                let is_inferred = creation == Creation::Inferred;
+                sum.inferred += i64::from(is_inferred && inside(ts.at(row)));
                 let gone = ts_end.get(row).filter(|_| deleted.value(row as usize));
                 sum.deleted += i64::from(gone.is_some_and(inside));
-                if let (true, Some(_), Some(life)) = (created, gone, dur.get(row)) {
+                if let (true, Some(_), Some(life)) = (is_created, gone, dur.get(row)) {
                     sum.lives.add(life);
                 }
             }
@@ -364,6 +398,8 @@ struct FileSum {
     bytes_read: i64,
     bytes_written: i64,
     created: i64,
+    /// Of these, those that are inferred.
+    inferred: i64,
     deleted: i64,
     time: Ns,
     lives: Histogram,
@@ -388,6 +424,7 @@ impl FileSum {
         self.bytes_read += other.bytes_read;
         self.bytes_written += other.bytes_written;
         self.created += other.created;
+        self.inferred += other.inferred;
         self.deleted += other.deleted;
         self.time += other.time;
         self.lives.merge(&other.lives);

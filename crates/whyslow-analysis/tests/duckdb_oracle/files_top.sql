@@ -18,9 +18,9 @@ by_path AS (
     FROM acted GROUP BY path),
 lives AS (
     SELECT path,
-        count(*) FILTER (WHERE created AND {starts}) AS created,
+        count(*) FILTER (WHERE coalesce(created, bytes_written > 0) AND {starts}) AS created,
         count(*) FILTER (WHERE deleted AND {ends}) AS deleted,
-        list(dur) FILTER (WHERE created AND deleted) AS lives
+        list(dur) FILTER (WHERE coalesce(created, bytes_written > 0) AND deleted) AS lives
     FROM file_life WHERE touches(ts, ts_end) GROUP BY path),
 grouped AS (
     SELECT {key} AS k, count(*) AS files, sum(opens)::BIGINT AS opens,

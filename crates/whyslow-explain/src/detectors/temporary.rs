@@ -4,8 +4,8 @@
 use std::ops::ControlFlow;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use whyslow_analysis::AnalysisError;
 use whyslow_analysis::read::{Projection, in_order};
+use whyslow_analysis::{AnalysisError, Common, Creation};
 use whyslow_model::row::Row;
 use whyslow_model::sort::IndexSort;
 use whyslow_model::tables::FileLifeRow;
@@ -39,6 +39,8 @@ const PAUSE_MIN_NS: Ns = 50_000_000;
 #[derive(Debug, Default)]
 struct Files {
     made: u64,
+    /// Of these, those whose creation is inferred.
+    inferred: u64,
     deleted: u64,
     written: i64,
     read: i64,
@@ -47,6 +49,7 @@ struct Files {
     begins: Vec<(Ns, i64)>,
     /// Their folders: many programs create one for each request.
     folders: FxHashSet<String>,
+    common: Common,
     last: Ns,
 }
 
@@ -77,13 +80,16 @@ pub(super) fn find(
             };
             // Existing files are not temporary; files that are neither created nor written are
             // lookups.
-            if created == Some(false) || written.at(row) == 0 {
+            let creation = Creation::of(created, written.at(row));
+            if creation == Creation::NotShown || written.at(row) == 0 {
                 continue;
             }
             let files = found
                 .entry((upid as i32, template::of_path(path)))
                 .or_default();
             files.made += 1;
+            files.inferred += u64::from(creation == Creation::Inferred);
+            files.common.add(path);
             files.written += written.at(row);
             files.read += read.at(row);
             files.begins.push((ts.at(row), written.at(row)));
@@ -165,8 +171,13 @@ fn observation(
     let (first, last) = (files.begins.first()?.0, files.last);
     let per_burst = files.written / bursts.max(1) as i64;
     let culprit = named(&process, tid);
+    let shown = files.common.shown(pattern).into_owned();
+    let inferred = match files.inferred {
+        0 => String::new(),
+        inferred => format!(" ({inferred} of them inferred from an open with O_CREAT)"),
+    };
     let summary = format!(
-        "{culprit} created {} files {pattern}, wrote {} to them, read {} back and deleted {} of them; median lifetime {}; {} in {bursts} burst{}, {} each",
+        "{culprit} created {} files {shown}{inferred}, wrote {} to them, read {} back and deleted {} of them; median lifetime {}; {} in {bursts} burst{}, {} each",
         files.made,
         mebibytes(files.written),
         mebibytes(files.read),
@@ -182,13 +193,14 @@ fn observation(
         culprit: actor(&process.comm, process.pid, tid),
         object: Some(Thing {
             kind: "file".into(),
-            name: pattern.to_owned(),
+            name: shown,
         }),
         begin_ns: first,
         end_ns: last,
         summary,
         numbers: vec![
             number("files", files.made as f64),
+            number("files_inferred", files.inferred as f64),
             number("deleted", files.deleted as f64),
             number("bytes_written", files.written as f64),
             number("bytes_read", files.read as f64),

@@ -115,6 +115,25 @@ fn files_that_live_for_a_moment_are_found_with_thread_and_bytes_a_burst() {
     assert_eq!(number(&observation, "bytes_written"), 350.0 * 2048.0);
     assert_eq!(number(&observation, "bursts"), 5.0);
     assert_eq!(number(&observation, "bytes_per_burst"), 70.0 * 2048.0);
+    // An open with O_CREAT succeeds on existing files, too.
+    assert_eq!(number(&observation, "files_inferred"), 350.0);
+    let summary = &observation.summary;
+    assert!(summary.contains("350 of them inferred"), "{summary}");
+}
+
+#[test]
+fn a_folder_that_all_files_share_has_its_own_name() {
+    let mut trace = Trace::new();
+    for file in 0..400 {
+        let path = format!("/srv/node17/part-{file:05}");
+        trace.open(11, &path, CREATE, 7);
+        trace.call(11, "write", "fd=7 count=2048", 2048, 10);
+        trace.call(11, "close", "fd=7", 0, 1);
+        trace.call(11, "unlink", &format!("path={path}"), 0, 3);
+    }
+    let observation = trace.found("temporary_files").expect("found");
+    let object = observation.object.expect("a pattern");
+    assert_eq!(object.name, "/srv/node17/part-*");
 }
 
 #[test]
