@@ -141,6 +141,15 @@ def test_flags_mean_what_they_mean_on_the_command_line(
     check_both(web, binary, query, **flags)
 
 
+def test_an_answer_has_what_it_leaves_out(web: whyslow.Recording) -> None:
+    left_out = web.io.top().left_out
+    assert left_out is not None
+    assert left_out["what"] == "waits for work"
+    assert left_out["count"] > 0
+    assert left_out["total_ns"] > 10**9
+    assert web.io.top(waits=True).left_out is None
+
+
 def test_flags_of_python_are_those_of_the_program(web: whyslow.Recording, binary: str) -> None:
     rec = str(web.path)
 
@@ -149,6 +158,7 @@ def test_flags_of_python_are_those_of_the_program(web: whyslow.Recording, binary
 
     same(web.io.stats(pid=[242, 243]), "io", "stats", rec, "-p242,243")
     same(web.io.stats(by=("comm", "op")), "io", "stats", rec, "--by=comm,op")
+    same(web.io.top(waits=True, limit=3), "io", "top", rec, "--waits", "--limit=3")
     same(web.io.stats(no_tracer=True, errors=False), "io", "stats", rec, "--no-tracer")
     same(web.io.stats(pid=None, comm=[]), "io", "stats", rec)
     same(web.io.stats(interval="1s"), "io", "stats", rec, "1")

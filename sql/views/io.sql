@@ -3,7 +3,7 @@
 -- id               id of the call; `whyslow io log REC -w op:ID` shows what ran at the same time
 -- ts               start, ns since the epoch
 -- dur              duration in ns; NULL if the recording does not contain both ends
--- op               class: open, close, read, write, read_write, sync, metadata, submit
+-- op               class: open, connect, close, read, write, read_write, sync, metadata, submit
 -- name             system call
 -- comm, pid, tid   calling thread
 -- fd, path         file descriptor and path
@@ -17,5 +17,5 @@ SELECT
     bytes_requested, bytes, errno, cut
 FROM syscall
 WHERE op IN (
-    'open', 'close', 'read', 'write', 'read_write', 'sync', 'metadata', 'submit'
+    'open', 'connect', 'close', 'read', 'write', 'read_write', 'sync', 'metadata', 'submit'
 );

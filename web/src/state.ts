@@ -11,7 +11,7 @@ export type Filter = Readonly<Record<string, string>>;
 
 export const FILTER_KEYS = [
     "pid", "tid", "comm", "cgroup", "dev", "file", "op", "name", "cpu", "size", "min-size", "max-size", "min", "max",
-    "errors", "no-tracer",
+    "errors", "no-tracer", "waits",
 ] as const;
 
 /** Filters in words, for labels. */
@@ -32,6 +32,7 @@ export const FILTER_TITLES: Readonly<Record<(typeof FILTER_KEYS)[number], string
     max: "duration at most",
     errors: "only errors",
     "no-tracer": "without the recorder",
+    waits: "with waits for work",
 };
 
 /** A filter in words; keys that are not filters stay as they are. */

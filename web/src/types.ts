@@ -57,6 +57,8 @@ export interface Answer {
     readonly tables: readonly AnswerTable[];
     readonly losses: readonly Loss[];
     readonly caveats: readonly string[];
+    /** Rows that match but are left out by default; a caveat mentions them, too. */
+    readonly left_out?: { readonly what: string; readonly count: number; readonly total_ns: number; readonly option: string };
     readonly next: string | null;
     readonly cli?: string;
 }

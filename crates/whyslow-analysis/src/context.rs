@@ -12,6 +12,7 @@ use whyslow_store::Tables;
 
 use crate::filter::Selector;
 use crate::grouping::{Grouping, Object};
+use crate::idle_sleeps::IdleSleeps;
 use crate::keys::Key;
 use crate::pass::{Ids, Pass};
 use crate::query::{Filter, Query, Verb};
@@ -19,6 +20,7 @@ use crate::scan::Projection;
 use crate::spec::Spec;
 use crate::stack_choice::StackChoice;
 use crate::threads::Names;
+use crate::waits::Kept;
 use crate::{AnalysisError, arrange, interval};
 
 pub(crate) struct Context<'q> {
@@ -35,6 +37,8 @@ pub(crate) struct Context<'q> {
     selected: Option<Window>,
     /// Stacks that pass the filter.
     stacks: Option<Arc<StackChoice>>,
+    /// Sleeps that are waits for work, if the query leaves them out.
+    pub(crate) sleeps: Arc<IdleSleeps>,
     /// The operation of `--overlaps` does not overlap itself.
     excluded: Option<(&'static str, i64)>,
     /// Caveats found while answering.
@@ -64,6 +68,12 @@ impl<'q> Context<'q> {
             check_interval(interval, span)?;
         }
         let longest = span.length().max(1);
+        let sleeps = if IdleSleeps::are_left_out(query) {
+            IdleSleeps::read(tables, selected)?
+        } else {
+            IdleSleeps::default()
+        };
+        let notes = sleeps.note().into_iter().collect();
         Ok(Self {
             tables,
             query,
@@ -72,8 +82,9 @@ impl<'q> Context<'q> {
             interval: query.interval.map(|interval| interval.min(longest)),
             selected,
             stacks: StackChoice::of(tables, &query.filter)?.map(Arc::new),
+            sleeps: Arc::new(sleeps),
             excluded,
-            notes: RefCell::new(Vec::new()),
+            notes: RefCell::new(notes),
         })
     }
 
@@ -137,6 +148,7 @@ impl<'q> Context<'q> {
             interval: self.interval,
             selected: self.selected,
             stacks: self.stacks.clone(),
+            sleeps: Arc::clone(&self.sleeps),
             excluded: self.excluded,
             notes: RefCell::default(),
         }
@@ -189,10 +201,35 @@ impl<'q> Context<'q> {
         filter: &Filter,
     ) -> Result<Pass, AnalysisError> {
         let mut pass = self.pass_with_cut(spec, keys, filter)?;
+        self.drop_unended(spec, &mut pass);
+        Ok(pass)
+    }
+
+    /// Waits for work among the rows of the query.
+    pub(crate) fn pass_of_waits(
+        &self,
+        spec: &'static Spec,
+        keys: &[Key],
+    ) -> Result<Pass, AnalysisError> {
+        let mut pass = self.pass_with_waits(spec, keys, &self.query.filter, self.selected)?;
+        self.drop_excluded(spec, &mut pass);
+        self.drop_unended(spec, &mut pass);
+        self.keep(Kept::Waits, spec, &mut pass);
+        Ok(pass)
+    }
+
+    fn drop_unended(&self, spec: &Spec, pass: &mut Pass) {
         if self.query.counts_ended {
             pass.selector.only_ended(spec, &mut pass.projection);
         }
-        Ok(pass)
+    }
+
+    fn drop_excluded(&self, spec: &Spec, pass: &mut Pass) {
+        if let Some((table, id)) = self.excluded
+            && table == spec.table.name
+        {
+            pass.selector.exclude(id, &mut pass.projection);
+        }
     }
 
     /// The same, including rows cut by the end of the recording even if they count in the next one:
@@ -204,11 +241,7 @@ impl<'q> Context<'q> {
         filter: &Filter,
     ) -> Result<Pass, AnalysisError> {
         let mut pass = self.pass_in(spec, keys, filter, self.selected)?;
-        if let Some((table, id)) = self.excluded
-            && table == spec.table.name
-        {
-            pass.selector.exclude(id, &mut pass.projection);
-        }
+        self.drop_excluded(spec, &mut pass);
         Ok(pass)
     }
 
@@ -225,6 +258,21 @@ impl<'q> Context<'q> {
 
     /// Rows that overlap another window than that of the query.
     pub(crate) fn pass_in(
+        &self,
+        spec: &'static Spec,
+        keys: &[Key],
+        filter: &Filter,
+        window: Option<Window>,
+    ) -> Result<Pass, AnalysisError> {
+        let mut pass = self.pass_with_waits(spec, keys, filter, window)?;
+        if self.leaves_waits_out(spec) {
+            self.keep(Kept::Others, spec, &mut pass);
+        }
+        Ok(pass)
+    }
+
+    /// The same, including waits for work.
+    pub(crate) fn pass_with_waits(
         &self,
         spec: &'static Spec,
         keys: &[Key],

@@ -13,6 +13,7 @@
 mod check;
 mod keep;
 mod values;
+mod waits;
 
 use std::sync::Arc;
 
@@ -29,6 +30,7 @@ use crate::query::{DeviceRef, Filter};
 use crate::scan::{ColumnRef, Ints, PerWord, Projection, Texts};
 use crate::spec::{Only, Spec};
 use crate::stack_choice::StackChoice;
+use crate::waits::Kept;
 use crate::{AnalysisError, threads::Tracers};
 
 /// Kernel device number with 20 bits for the minor, as stored in the tables.
@@ -72,6 +74,8 @@ enum Test {
     },
     /// It ended in the window.
     EndedIn { column: ColumnRef, window: Window },
+    /// It is a wait for work, or it is none.
+    Waits { of: waits::WaitTest, kept: Kept },
     /// The column has a value.
     Known(ColumnRef),
     /// The column has no value.
@@ -345,6 +349,10 @@ impl Test {
                     let ts_end = ts_end.get(row);
                     ts_end.is_some_and(|ts_end| window.contains(ts_end))
                 });
+            }
+            Test::Waits { of, kept } => {
+                let mut waits = of.judge(verdicts, batch, rows)?.into_iter();
+                keep(rows, |_| waits.next() == Some(*kept == Kept::Waits));
             }
             Test::Known(column) => {
                 let column = column.ints(batch)?;

@@ -177,7 +177,7 @@ pub(crate) fn in_order<S>(
     groups: impl IntoIterator<Item = (Vec<KeyValue>, S)>,
 ) -> Vec<(Vec<KeyValue>, S)> {
     let by_class = |(key, value): (&Key, &KeyValue)| match value {
-        KeyValue::Text(op) if *key == Key::Op => (spec.hooks.class_rank)(op),
+        KeyValue::Text(op) if matches!(key, Key::Op | Key::State) => (spec.hooks.class_rank)(op),
         _ => 0,
     };
     let ranks = |group: &[KeyValue]| keys.iter().zip(group).map(by_class).collect::<Vec<_>>();

@@ -16,6 +16,7 @@ mod fold;
 mod globs;
 mod grouping;
 mod host_paths;
+mod idle_sleeps;
 mod interner;
 mod interval;
 mod key;
@@ -46,6 +47,7 @@ mod threads;
 mod topic_state;
 mod verbs;
 mod volumes;
+mod waits;
 mod wall_samples;
 
 /// Which of several similar objects (devices, hosts, files …) deviates, after adjusting for its
@@ -85,7 +87,7 @@ pub use volumes::Volumes;
 
 use std::ops::ControlFlow;
 
-use whyslow_model::answer::{Answer, AnswerTable};
+use whyslow_model::answer::{Answer, AnswerTable, LeftOut};
 use whyslow_model::topic_state::TopicState;
 use whyslow_store::Tables;
 
@@ -118,6 +120,7 @@ pub fn evaluate(tables: &dyn Tables, query: &Query) -> Result<Answer, AnalysisEr
         answer.tables.push(whole);
     } else {
         answer.tables = answer_tables(&context, spec)?;
+        answer.left_out = waits::left_out(&context, spec)?;
     }
     if answer.tables.iter().all(|table| table.rows.is_empty()) {
         refuse::unknown_devices(&context)?;
@@ -128,6 +131,9 @@ pub fn evaluate(tables: &dyn Tables, query: &Query) -> Result<Answer, AnalysisEr
     answer
         .caveats
         .extend(caveats::about(&context, spec, &answer.tables)?);
+    answer
+        .caveats
+        .extend(answer.left_out.as_ref().map(LeftOut::sentence));
     answer.next = next::step(query, &answer.tables);
     Ok(answer)
 }

@@ -335,6 +335,8 @@ pub struct Query {
     pub at: Option<Ns>,
     /// Additional columns: every sharer of a file, …
     pub wide: bool,
+    /// Include waits for work, which views of durations leave out otherwise.
+    pub waits: bool,
     /// Operations cut by the end of the recording only contribute time: they are counted in the
     /// next recording, in which they end.
     pub counts_ended: bool,
@@ -360,6 +362,7 @@ impl Query {
             request: None,
             at: None,
             wide: false,
+            waits: false,
             counts_ended: false,
         }
     }

@@ -192,7 +192,11 @@ pub fn middle_of(bucket: i32) -> Ns {
 pub fn rollup(tables: &dyn Tables) -> Result<Vec<Cell>, AnalysisError> {
     let mut cells = Vec::new();
     for entry in &entries() {
-        let query = Query::new(entry.spec.kind, Verb::Stats);
+        let query = Query {
+            // Summaries of former versions include them.
+            waits: true,
+            ..Query::new(entry.spec.kind, Verb::Stats)
+        };
         let context = Context::new(tables, &query)?;
         if context.has(entry.spec.table.name) {
             of_kind(&context, entry, &mut cells)?;

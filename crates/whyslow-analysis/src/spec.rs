@@ -139,6 +139,8 @@ pub(crate) struct Hooks {
     /// A kind of which a thread has one row at a time: of rows without an end, only the last of
     /// each thread can be in progress.
     pub(crate) one_at_a_time: Option<&'static Spec>,
+    /// Which rows are waits for work, and which views leave them out.
+    pub(crate) waits: Option<Waits>,
     /// Whether there are rows with a known end and an unknown start.
     pub(crate) has_ends_alone: bool,
     /// Whether a word is an operation class; otherwise it is a name.
@@ -158,11 +160,41 @@ impl Hooks {
         duplicates: None,
         sides: None,
         one_at_a_time: None,
+        waits: None,
         has_ends_alone: false,
         is_class: |_| true,
         class_rank: |_| 0,
         hint: "io",
     };
+}
+
+/// Rows that are waits for work: their durations show how long there was nothing to do.
+#[derive(Clone, Copy)]
+pub(crate) struct Waits {
+    pub(crate) rows: WaitRows,
+    /// Views that leave them out: those of durations, which they would dominate.
+    pub(crate) views: &'static [Verb],
+}
+
+/// How a row is a wait for work.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WaitRows {
+    /// By the name and the object of a system call.
+    Calls,
+    /// A sleep of an idle kernel thread, or in a call that waits for work.
+    States,
+}
+
+impl Waits {
+    /// Views whose rows or figures are durations.
+    pub(crate) const OF_DURATIONS: &'static [Verb] = &[
+        Verb::Top,
+        Verb::Stats,
+        Verb::Hist,
+        Verb::Heat,
+        Verb::Differs,
+        Verb::Syscalls,
+    ];
 }
 
 /// The text column that shows whether a row failed.

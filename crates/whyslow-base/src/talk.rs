@@ -44,15 +44,7 @@ pub fn path(path: &Path) -> String {
 
 /// A number with thousands separators: `56,491`.
 pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    whyslow_model::text::grouped(number)
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use whyslow_store::Tables;
 use crate::limits;
 use crate::patterns::{Input, Item, Job, Judgement, Mark, UNIDENTIFIED, judge};
 use crate::query::Query;
-use crate::slow::is_wait;
+use crate::slow::has_usual_length;
 
 /// Maximum number of calls that are examined: the first of the window.
 const ITEMS_MAX: usize = 300_000;
@@ -130,7 +130,7 @@ impl Calls {
                 let is_named =
                     |wanted: &String| wanted == call || Some(wanted.as_str()) == op.get(row);
                 let is_wanted = if calls.is_empty() {
-                    !is_wait(call, class.get(row))
+                    has_usual_length(call, class.get(row), path.get(row))
                 } else {
                     calls.iter().any(is_named)
                 };

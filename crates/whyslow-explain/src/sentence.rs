@@ -5,7 +5,7 @@ mod clause;
 mod scene;
 
 use whyslow_model::Ns;
-use whyslow_model::text::long_duration;
+use whyslow_model::text::duration;
 
 use crate::report::{Activity, Actor, ActorKind, Baseline, Grade, Hop, Part, Target};
 pub(crate) use clause::Clause;
@@ -13,22 +13,7 @@ pub(crate) use scene::clause;
 
 /// A duration with three significant digits and the unit that suits it.
 pub(crate) fn length(ns: Ns) -> String {
-    if let Some(text) = long_duration(ns) {
-        return text;
-    }
-    let value = ns as f64;
-    let (value, unit) = match ns.abs() {
-        0..1_000 => return format!("{ns} ns"),
-        1_000..1_000_000 => (value / 1e3, "us"),
-        1_000_000..1_000_000_000 => (value / 1e6, "ms"),
-        _ => (value / 1e9, "s"),
-    };
-    let digits = match value.abs() {
-        v if v < 9.995 => 2,
-        v if v < 99.95 => 1,
-        _ => 0,
-    };
-    format!("{value:.digits$} {unit}")
+    duration(ns)
 }
 
 /// A time window in the form that commands accept.

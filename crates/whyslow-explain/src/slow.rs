@@ -11,6 +11,7 @@ use whyslow_analysis::read::{PerWord, Projection, in_order};
 use whyslow_model::errno;
 use whyslow_model::row::Row;
 use whyslow_model::sort::{IndexSort, float_key};
+use whyslow_model::syscall::waits::{is_filled, is_read, is_wait, waits_for_work};
 use whyslow_model::tables::{ProcessRow, SyscallRow};
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
@@ -34,45 +35,8 @@ const DRAWN: usize = 48;
 const PER_OCTAVE: f64 = 16.0;
 const BUCKETS: usize = 64 * 16;
 
-/// Calls in which threads wait for work: a long duration is usual.
-const WAITS: [&str; 36] = [
-    "poll",
-    "ppoll",
-    "select",
-    "pselect6",
-    "epoll_wait",
-    "epoll_pwait",
-    "epoll_pwait2",
-    "futex",
-    "futex_wait",
-    "futex_waitv",
-    "nanosleep",
-    "clock_nanosleep",
-    "wait4",
-    "waitid",
-    "pause",
-    "rt_sigtimedwait",
-    "rt_sigsuspend",
-    "accept",
-    "accept4",
-    "io_getevents",
-    "io_pgetevents",
-    "io_uring_enter",
-    "restart_syscall",
-    "sigsuspend",
-    "recvfrom",
-    "recvmsg",
-    "recvmmsg",
-    "msgrcv",
-    "semtimedop",
-    "semop",
-    "mq_timedreceive",
-    "vfork",
-    "clone",
-    "ptrace",
-    "exit",
-    "exit_group",
-];
+/// Calls whose duration is decided by others than the kernel: a child, a tracer.
+const NOT_JUDGED: [&str; 4] = ["clone", "ptrace", "exit", "exit_group"];
 
 /// Names of calls that were not checked yet, and those that are not wanted.
 const UNKNOWN: u32 = u32::MAX;
@@ -293,23 +257,23 @@ pub(crate) fn programs(tables: &dyn Tables, wanted: &Wanted) -> Result<Programs,
         let (name, op) = (name.texts(batch)?, op.texts(batch)?);
         let (class, path) = (class.texts(batch)?, path.texts(batch)?);
         let errno = errno.ints(batch)?;
-        let calls = known.of(&name, UNKNOWN);
+        let calls = known.of(&name, (UNKNOWN, false));
         for row in 0..batch.num_rows() as u32 {
             let (Some(dur), Some(word)) = (dur.get(row), name.key(row)) else {
                 continue;
             };
-            let call = &mut calls[word];
+            let (call, reads) = &mut calls[word];
             if *call == UNKNOWN {
                 let name = name.get(row).unwrap_or("");
+                *reads = is_read(name);
                 *call = if is_wanted(wanted, name, op.get(row)) {
                     names.intern(name).number()
                 } else {
                     UNWANTED
                 };
             }
-            if *call == UNWANTED
-                || (wanted.calls.is_empty() && is_waiting(class.get(row), || path.get(row)))
-            {
+            let waits = || *reads && is_filled(class.get(row), path.get(row));
+            if *call == UNWANTED || (wanted.calls.is_empty() && waits()) {
                 continue;
             }
             let errno = errno.get(row).unwrap_or(0) as i32;
@@ -359,34 +323,24 @@ fn by_program(
     programs
 }
 
-/// Whether calls of this name, or on objects of this class, usually wait for work.
-pub(crate) fn is_wait(call: &str, class: Option<&str>) -> bool {
-    WAITS.contains(&call) || is_waiting(class, || None)
+/// Whether calls of this name are not judged by their duration, whatever they operate on.
+fn is_not_judged(call: &str) -> bool {
+    is_wait(call) || NOT_JUDGED.contains(&call)
+}
+
+/// Whether a call waits for work, or is not judged by its duration for another reason.
+pub(crate) fn has_usual_length(call: &str, class: Option<&str>, path: Option<&str>) -> bool {
+    !NOT_JUDGED.contains(&call) && !waits_for_work(call, class, path)
 }
 
 fn is_wanted(wanted: &Wanted, call: &str, op: Option<&str>) -> bool {
     if wanted.calls.is_empty() {
-        return !WAITS.contains(&call);
+        return !is_not_judged(call);
     }
-    // A class includes calls that wait for work: accept opens a descriptor, too.
-    let is_of = |class: &String| Some(class.as_str()) == op && !WAITS.contains(&call);
+    // A class includes calls that wait for work: `connect` has accept, too.
+    let is_of = |class: &String| Some(class.as_str()) == op && !is_not_judged(call);
     let named = |wanted: &String| wanted == call || is_of(wanted);
     wanted.calls.iter().any(named)
-}
-
-/// Whether a call operates on an object that another process has to fill or drain first.
-fn is_waiting<'p>(class: Option<&str>, path: impl Fn() -> Option<&'p str>) -> bool {
-    let by_others = [
-        "pipe", "unix", "inet", "inet6", "netlink", "socket", "eventfd", "epoll", "timerfd",
-        "signalfd", "inotify", "tty",
-    ];
-    // What these names refer to is not known; usually it is a pipe (of make or cargo, for example).
-    let is_alias = |path: &str| {
-        path == "/dev/fuse" || path.starts_with("/dev/fd/") || path.starts_with("/dev/std")
-    };
-    class.is_some_and(|class| {
-        by_others.contains(&class) || (class == "dev" && path().is_some_and(is_alias))
-    })
 }
 
 /// The usual duration of operations; none if there are too few.

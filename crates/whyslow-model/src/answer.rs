@@ -3,8 +3,8 @@
 //! Text, JSON, CSV, Arrow, Markdown and HTML are made from the same cells, so no two formats can
 //! disagree.
 
-use crate::Ns;
 use crate::topic_state::TopicState;
+use crate::{Ns, text};
 
 /// What a column contains, and how it is displayed. Machine-readable formats print ns and bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -199,6 +199,46 @@ pub struct LossNote {
     pub count: Option<i64>,
 }
 
+/// Rows that match a query but are left out of its tables unless an option includes them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    /// What they are: `waits for work`.
+    pub what: &'static str,
+    /// Number of rows.
+    pub count: u64,
+    /// Sum of their known durations, ns.
+    pub total_ns: Ns,
+    /// Number and sum by name, the greatest sum first; empty if the rows have no names.
+    pub by_name: Vec<(String, u64, Ns)>,
+    /// The option that includes them.
+    pub option: &'static str,
+}
+
+impl LeftOut {
+    /// Names in the sentence; the rest are many.
+    const NAMED: usize = 3;
+
+    /// `left out: 97 waits for work (accept4, poll), 47.5 s in total; --waits includes them`.
+    pub fn sentence(&self) -> String {
+        let names = self.by_name.iter().take(Self::NAMED);
+        let mut names: Vec<&str> = names.map(|(name, _, _)| name.as_str()).collect();
+        if self.by_name.len() > Self::NAMED {
+            names.push("…");
+        }
+        let names = match names.as_slice() {
+            [] => String::new(),
+            names => format!(" ({})", names.join(", ")),
+        };
+        format!(
+            "left out: {} {}{names}, {} in total; {} includes them",
+            text::grouped(self.count),
+            self.what,
+            text::duration(self.total_ns),
+            self.option,
+        )
+    }
+}
+
 /// The result of a query, before formatting.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Answer {
@@ -212,6 +252,8 @@ pub struct Answer {
     pub losses: Vec<LossNote>,
     /// Limitations that affect the answer: missing event classes, unknown objects and why, limits.
     pub caveats: Vec<String>,
+    /// Rows that match the query but are left out by default; the caveats mention them, too.
+    pub left_out: Option<LeftOut>,
     /// A useful next command.
     pub next: Option<String>,
     /// State of the kind in the window; `None` if the answer is not of one kind.

@@ -5,6 +5,7 @@
 
 mod calls;
 mod numbers;
+pub mod waits;
 
 use std::sync::LazyLock;
 
@@ -15,8 +16,10 @@ use crate::event::SyscallArgs;
 /// Operation class of a system call. Its name is the `op` column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Op {
-    /// Makes or names a descriptor: open, socket, accept, connect, dup, pipe, eventfd, …
+    /// Makes or names a descriptor: open, socket, dup, pipe, eventfd, …
     Open,
+    /// Connects or names a socket: connect, accept, accept4, bind.
+    Connect,
     /// close, close_range.
     Close,
     /// read, pread64, readv, recvfrom, recvmsg, readahead, …
@@ -47,8 +50,9 @@ pub enum Op {
 
 impl Op {
     /// All classes, in the order of the documentation.
-    pub const ALL: [Op; 14] = [
+    pub const ALL: [Op; 15] = [
         Op::Open,
+        Op::Connect,
         Op::Close,
         Op::Read,
         Op::Write,
@@ -68,6 +72,7 @@ impl Op {
     pub fn name(self) -> &'static str {
         match self {
             Op::Open => "open",
+            Op::Connect => "connect",
             Op::Close => "close",
             Op::Read => "read",
             Op::Write => "write",
@@ -94,6 +99,7 @@ impl Op {
         matches!(
             self,
             Op::Open
+                | Op::Connect
                 | Op::Close
                 | Op::Read
                 | Op::Write
@@ -300,7 +306,8 @@ impl Call {
 /// Class of a call multiplexed by `socketcall`, by `SYS_*` of `linux/net.h`.
 fn socketcall_op(command: i64) -> Op {
     match command {
-        1..=3 | 5 | 8 | 18 => Op::Open,
+        1 | 8 => Op::Open,
+        2 | 3 | 5 | 18 => Op::Connect,
         9 | 11 | 16 | 20 => Op::Write,
         10 | 12 | 17 | 19 => Op::Read,
         _ => Op::Other,
@@ -384,7 +391,9 @@ mod tests {
     fn names_of_sources_find_their_class() {
         let check = |name, op| assert_eq!(call(name).op, op, "{name}");
         check("openat2", Op::Open);
-        check("accept4", Op::Open);
+        check("accept4", Op::Connect);
+        check("connect", Op::Connect);
+        check("socket", Op::Open);
         check("newfstat", Op::Metadata);
         check("fstat64", Op::Metadata);
         check("chown16", Op::Metadata);

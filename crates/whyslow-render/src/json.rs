@@ -176,6 +176,20 @@ fn head(answer: &Answer, subject: &Subject) -> Map<String, Json> {
     head.insert("reason".into(), reason.into());
     let record_with = state.and_then(TopicState::record_with);
     head.insert("record_with".into(), record_with.into());
+    if let Some(left_out) = &answer.left_out {
+        let by_name = left_out
+            .by_name
+            .iter()
+            .map(|(name, count, total)| json!({"name": name, "count": count, "total_ns": total}));
+        let object = json!({
+            "what": left_out.what,
+            "count": left_out.count,
+            "total_ns": left_out.total_ns,
+            "by_name": by_name.collect::<Vec<_>>(),
+            "option": left_out.option,
+        });
+        head.insert("left_out".into(), object);
+    }
     head.extend(subject.more.clone());
     head
 }

@@ -69,6 +69,30 @@ pub fn progress() -> Value {
     })
 }
 
+fn left_out() -> Value {
+    let by_name = json!({
+    "description": "Number and sum of each system call; empty for other rows.",
+    "type": "array", "items": {
+        "type": "object",
+        "required": ["name", "count", "total_ns"],
+        "properties": {
+            "name": {"type": "string"},
+            "count": {"type": "integer"},
+            "total_ns": {"type": "integer"},
+        }}});
+    json!({
+    "description": "Rows that match the query but are left out of the tables; absent if none are.",
+    "type": "object",
+    "required": ["what", "count", "total_ns", "by_name", "option"],
+    "properties": {
+        "what": {"description": "What they are: `waits for work`.", "type": "string"},
+        "count": {"description": "Number of rows.", "type": "integer"},
+        "total_ns": {"description": "Sum of their known durations.", "type": "integer"},
+        "by_name": by_name,
+        "option": {"description": "The option that includes them.", "type": "string"},
+    }})
+}
+
 fn head() -> Value {
     json!({
         "schema_version": {"const": SCHEMA_VERSION},
@@ -96,6 +120,7 @@ fn head() -> Value {
         "record_with": {
             "description": "What would record them: an option of `whyslow record`, or an instruction.",
             "type": ["string", "null"]},
+        "left_out": left_out(),
         "cli": {"description": "Only from `serve`: equivalent command.", "type": "string"},
         "cut": {"description": "Only from `serve`: whether rows were omitted because of their number.",
             "type": "boolean"},

@@ -14,7 +14,7 @@ use crate::store::reader::read_small;
 
 const FILE_NAME: &str = "about.json";
 /// Format version of the file `tiles`, also part of the folder name.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct About {

@@ -64,6 +64,8 @@ class Answer:
             `unknown` (the source does not state it); None if the answer is not of one kind.
         reason: why there are no events; None if there are some.
         record_with: what would record them, such as `--what +locks`.
+        left_out: rows that match but are left out of the tables, such as waits for work: `what`,
+            `count`, `total_ns`, `by_name`, and the `option` that includes them; None if none are.
     """
 
     query: str
@@ -79,6 +81,7 @@ class Answer:
     state: str | None = None
     reason: str | None = None
     record_with: str | None = None
+    left_out: Mapping[str, Any] | None = None
 
     @classmethod
     def parse(cls, document: bytes, query: str) -> Answer:
@@ -122,6 +125,7 @@ class Answer:
             state=found.get("state"),
             reason=found.get("reason"),
             record_with=found.get("record_with"),
+            left_out=found.get("left_out"),
         )
 
     def table(self, name: str | None = None) -> pa.Table:

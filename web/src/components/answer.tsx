@@ -7,7 +7,7 @@ import { type QueryState, useAnswer } from "../query";
 import { shownCell } from "../cells";
 import { rowSpan } from "../explainable";
 import { choose, chosen } from "../selection";
-import { go } from "../state";
+import { go, setFilter } from "../state";
 import { type Span, withMargin } from "../times";
 import type { Answer, AnswerTable, Cell, Row } from "../types";
 import { visible } from "../visible";
@@ -118,7 +118,7 @@ function factText(key: string, value: Cell): string {
 }
 
 export function Caveats({ answer }: { answer: Answer }) {
-    const { caveats, losses } = answer;
+    const { caveats, losses, left_out: leftOut } = answer;
     if (caveats.length === 0 && losses.length === 0) return null;
     return (
         <ul class="caveats">
@@ -130,6 +130,13 @@ export function Caveats({ answer }: { answer: Answer }) {
             {caveats.map((caveat) => (
                 <li key={caveat}>{visible(caveat)}</li>
             ))}
+            {leftOut?.option === "--waits" && (
+                <li key="left-out">
+                    <button type="button" class="chip" onClick={() => setFilter("waits", "true")}>
+                        include {visible(leftOut.what)}
+                    </button>
+                </li>
+            )}
         </ul>
     );
 }

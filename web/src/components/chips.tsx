@@ -5,7 +5,7 @@ import { spanText } from "../times";
 import { duration } from "../units";
 import { visible } from "../visible";
 
-const FLAGS: ReadonlySet<string> = new Set(["errors", "no-tracer"]);
+const FLAGS: ReadonlySet<string> = new Set(["errors", "no-tracer", "waits"]);
 
 /** Active filters, and a form for another one. */
 export function Chips() {

@@ -9,7 +9,7 @@ use super::io::{IO, IS_IO};
 use super::syscalls::SYSCALLS;
 use crate::key::Key;
 use crate::query::{Kind, Verb};
-use crate::spec::{Cell, Field, Hooks, Only, Spec, Topic, View};
+use crate::spec::{Cell, Field, Hooks, Only, Spec, Topic, View, WaitRows, Waits};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Files,
@@ -44,6 +44,11 @@ pub(crate) static FILES: Spec = Spec {
     series: &[Key::File],
     hooks: Hooks {
         second: Some(&SECOND_FILES),
+        waits: Some(Waits {
+            rows: WaitRows::Calls,
+            // `top` is about bytes and operations.
+            views: &[Verb::Stats, Verb::Hist, Verb::Heat],
+        }),
         ..SYSCALLS.hooks
     },
     ..IO

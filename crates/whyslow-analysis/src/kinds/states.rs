@@ -7,7 +7,7 @@ use whyslow_model::tables::{THREAD_STATES, ThreadStateRow};
 use super::{block, net};
 use crate::key::Key;
 use crate::query::{Kind, Verb};
-use crate::spec::{Cell, Field, Hooks, Spec, Topic, View, WokenBy};
+use crate::spec::{Cell, Field, Hooks, Spec, Topic, View, WaitRows, Waits, WokenBy};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::States,
@@ -52,9 +52,20 @@ pub(crate) static STATES: Spec = Spec {
     fields: FIELDS,
     hooks: Hooks {
         has_ends_alone: true,
+        waits: Some(Waits {
+            rows: WaitRows::States,
+            views: Waits::OF_DURATIONS,
+        }),
+        class_rank: |state| {
+            let rank = RANKS.iter().position(|ranked| *ranked == state);
+            rank.unwrap_or(RANKS.len())
+        },
         ..Hooks::NONE
     },
 };
+
+/// States in the order of an answer: first those in which a thread is held up.
+const RANKS: [&str; 4] = ["uninterruptible", "runnable", "sleeping", "running"];
 
 /// A completed device request.
 pub(super) const REQUEST: WokenBy = WokenBy {

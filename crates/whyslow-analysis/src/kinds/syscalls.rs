@@ -7,7 +7,7 @@ use whyslow_model::tables::SyscallRow;
 
 use crate::key::Key;
 use crate::query::{Kind, Verb};
-use crate::spec::{Cell, Field, Hooks, Spec, Topic, View};
+use crate::spec::{Cell, Field, Hooks, Spec, Topic, View, WaitRows, Waits};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Syscalls,
@@ -55,9 +55,13 @@ pub(crate) static SYSCALLS: Spec = Spec {
     fields: FIELDS,
     hooks: Hooks {
         one_at_a_time: Some(&SYSCALLS),
+        waits: Some(Waits {
+            rows: WaitRows::Calls,
+            views: Waits::OF_DURATIONS,
+        }),
         has_ends_alone: true,
         is_class: |op| Op::by_name(op).is_some(),
-        // In the order of `Op::ALL`: open, close, read, write, …
+        // In the order of `Op::ALL`: open, connect, close, read, …
         class_rank: |op| Op::by_name(op).map_or(0, |op| op as usize),
         ..Hooks::NONE
     },

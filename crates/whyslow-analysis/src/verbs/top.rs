@@ -209,7 +209,7 @@ fn last_calls(context: &Context<'_>, spec: &Spec) -> Result<Option<LastCalls>, A
     if info.is_none_or(|info| info.unfinished == 0) {
         return Ok(Some(FxHashSet::default()));
     }
-    let mut pass = context.pass_in(all, &[Key::Thread], &Filter::default(), None)?;
+    let mut pass = context.pass_with_waits(all, &[Key::Thread], &Filter::default(), None)?;
     let last = Last(["ts", "id"].map(|name| pass.projection.need(name)));
     let threads = pass.run(context.tables, &last)?.into_iter();
     let known = threads.filter(|(thread, _)| *thread != [KeyValue::Null]);

@@ -52,7 +52,7 @@ CREATE MACRO uid_of(id) AS (SELECT p.uid FROM process p WHERE p.upid = id);
 CREATE VIEW io AS
 SELECT *, coalesce(path, 'unknown (' || unknown_reason || ')') AS object
 FROM syscall
-WHERE op IN ('open', 'close', 'read', 'write', 'read_write', 'sync', 'metadata', 'submit')
+WHERE op IN ('open', 'connect', 'close', 'read', 'write', 'read_write', 'sync', 'metadata', 'submit')
   AND touches(ts, ts_end);
 CREATE VIEW files AS SELECT * FROM io WHERE path LIKE '/%';
 CREATE VIEW block AS SELECT * FROM block_io WHERE touches(ts, ts_end);

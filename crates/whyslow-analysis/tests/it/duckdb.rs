@@ -239,6 +239,8 @@ pub(crate) fn same_form(value: &Value, json: &Json) -> (String, String) {
 pub(crate) fn query(kind: Kind, verb: Verb) -> Query {
     Query {
         limit: Some(0),
+        // The SQL has all rows.
+        waits: true,
         ..Query::new(kind, verb)
     }
 }

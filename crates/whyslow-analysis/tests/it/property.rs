@@ -125,6 +125,8 @@ fn check(case: &Case, tables: &MemoryTables, rows: &[Plain]) -> Result<(), TestC
     let query = |verb| Query {
         window: case.window,
         filter: case.filter.clone(),
+        // Every row counts.
+        waits: true,
         ..Query::new(case.kind, verb)
     };
     let groups = by_group(rows);

@@ -124,7 +124,7 @@ pub(crate) struct FilterArgs {
     pub(crate) file: Vec<String>,
     /// Include only operations of class OP (open, read, write, sync, …), or system call OP (openat)
     ///
-    /// Classes of system calls: open, close, read, write, sync, metadata, …; of run-queue waits:
+    /// Classes of system calls: open, connect, read, write, sync, metadata, …; of run-queue waits:
     /// woken, preempted; of interrupts: hard, soft.
     #[arg(long, value_name = "OP", value_delimiter = ',')]
     pub(crate) op: Vec<String>,
@@ -155,6 +155,14 @@ pub(crate) struct FilterArgs {
     /// Exclude the tracer's own processes
     #[arg(long)]
     pub(crate) no_tracer: bool,
+    /// Include waits for work (accept, poll, reads of sockets and pipes, …) in views of durations
+    ///
+    /// Their durations show how long there was nothing to do. `top`, `stats`, `hist`, `heat` and
+    /// `differs` of system calls, files and states leave them out, unless they are selected by name
+    /// (`--op accept4`, `--name read`), and report their number and total. `log` and `usage`
+    /// include them.
+    #[arg(long)]
+    pub(crate) waits: bool,
 }
 
 /// Additional filters of queries on requests: values of their keys.

@@ -177,6 +177,7 @@ pub(super) fn answer(
         tables: vec![table],
         losses: graph.about.losses.clone(),
         caveats,
+        left_out: None,
         next: Some("whyslow threads flame -o flame.svg".into()),
         state: graph.about.state.clone(),
     })

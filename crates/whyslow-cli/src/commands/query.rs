@@ -340,6 +340,7 @@ impl RecordingQuery {
             request,
             at,
             wide: args.output.wide,
+            waits: args.filter.waits,
             counts_ended: opened.is_part,
             ..Query::new(self.kind, self.verb)
         })

@@ -147,6 +147,8 @@ impl<'c> Front<'c> {
     fn new_query(&self, kind: Kind, verb: Verb) -> Query {
         Query {
             window: self.window,
+            // The original tools include them.
+            waits: true,
             ..Query::new(kind, verb)
         }
     }

@@ -404,6 +404,8 @@ impl RangeQuery<'_> {
                 ..Filter::default()
             },
             limit: Some(0),
+            // The original tools include them.
+            waits: true,
             ..Query::new(kind, verb)
         };
         change(&mut query);

@@ -169,7 +169,7 @@ fn every_operation_of_the_peers_log_is_ours_with_its_times_size_and_thread() {
             row.cut.is_none()
                 && matches!(
                     op,
-                    "open" | "close" | "read" | "write" | "read_write" | "sync"
+                    "open" | "connect" | "close" | "read" | "write" | "read_write" | "sync"
                 )
         });
         for row in not_logged {

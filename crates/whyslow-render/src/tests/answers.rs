@@ -1,7 +1,9 @@
 //! Answers that the tests of the formats write.
 
 use whyslow_base::time::Zone;
-use whyslow_model::answer::{Answer, AnswerColumn, AnswerTable, Form, LossNote, Measure, Value};
+use whyslow_model::answer::{
+    Answer, AnswerColumn, AnswerTable, Form, LeftOut, LossNote, Measure, Value,
+};
 use whyslow_model::topic_state::TopicState;
 
 use crate::{Subject, TextStyle};
@@ -89,6 +91,13 @@ pub(super) fn top() -> Answer {
         caveats: vec![
             "apache2 reads through mappings: these bytes are not visible to system calls".into(),
         ],
+        left_out: Some(LeftOut {
+            what: "waits for work",
+            count: 1234,
+            total_ns: 47_500_000_000,
+            by_name: vec![("accept4".into(), 1234, 47_500_000_000)],
+            option: "--waits",
+        }),
         next: Some("whyslow io log --overlaps op:4711".into()),
         state: Some(TopicState::Recorded(2)),
     }

@@ -43,7 +43,7 @@ fn tiles_lie_in_their_recording_and_are_found_again() {
     assert!(place.open().is_none());
     let built = build(&place, &source);
     assert_eq!(built.recording(), place.digest());
-    let inside = path.join("derived/tiles-v2");
+    let inside = path.join("derived/tiles-v3");
     assert_eq!([mode(&path.join("derived")), mode(&inside)], [0o700; 2]);
     assert!(!cache.exists());
     assert_eq!(place.open().expect("built").span(), built.span());
@@ -74,7 +74,7 @@ fn tiles_of_another_recording_are_not_taken() {
     let of = |path: &Path| Place::of(path, None).expect("a recording");
     build(&of(&a), &first);
     fs::create_dir(b.join("derived")).expect("a folder");
-    fs::rename(a.join("derived/tiles-v2"), b.join("derived/tiles-v2")).expect("a folder");
+    fs::rename(a.join("derived/tiles-v3"), b.join("derived/tiles-v3")).expect("a folder");
     assert!(of(&b).open().is_none());
     assert_eq!(build(&of(&b), &second).span().end, 200);
     assert!(of(&b).open().is_some());
@@ -94,8 +94,8 @@ fn where_a_recording_cannot_be_written_there_is_the_cache() {
     let cache = home.path().join("cache");
     let place = Place::of(&path, Some(&cache)).expect("a recording");
     build(&place, &source);
-    let cached = cache.join("tiles-v2").join(place.digest());
-    assert_eq!([mode(&cache.join("tiles-v2")), mode(&cached)], [0o700; 2]);
+    let cached = cache.join("tiles-v3").join(place.digest());
+    assert_eq!([mode(&cache.join("tiles-v3")), mode(&cached)], [0o700; 2]);
     assert!(place.open().is_some());
 }
 
@@ -123,7 +123,7 @@ fn what_is_not_finished_is_built_again() {
     let source = recording(&path, 100);
     let place = Place::of(&path, None).expect("a recording");
     build(&place, &source);
-    fs::remove_file(path.join("derived/tiles-v2/about.json")).expect("it is there");
+    fs::remove_file(path.join("derived/tiles-v3/about.json")).expect("it is there");
     assert!(place.open().is_none());
     build(&place, &source);
     assert!(place.open().is_some());

@@ -26,4 +26,5 @@ mod streams;
 mod threads;
 mod topic_states;
 mod view_answers;
+mod waits_for_work;
 mod web_servers;

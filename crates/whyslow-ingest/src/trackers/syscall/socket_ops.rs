@@ -38,7 +38,7 @@ impl SyscallTracker {
                 .and_then(place)
                 .map_or(Doing::Other, Doing::Read),
             Op::Wait => Doing::Poll,
-            Op::Open if self.calls.get(pending.called.meaning).effect == Effect::Connect => {
+            Op::Connect if self.calls.get(pending.called.meaning).effect == Effect::Connect => {
                 let socket = pending.target.and_then(|target| target.socket);
                 socket.map_or(Doing::Other, |socket| Doing::Connect(socket, pending.ts))
             }
