@@ -13,6 +13,11 @@ use crate::window_slice::{Call, Request, Utid, WindowSlice};
 /// A commit is attributed to a call that started at most this long before it.
 const TRIGGER_NS: Ns = 60_000_000_000;
 
+/// Data written before that is no longer in the cache of a device …
+const CACHED_NS: Ns = 2_000_000_000;
+/// … and less than this is no cause of a slow flush.
+const FLUSHED_MIN: i64 = 1 << 20;
+
 /// Minimum share of the written bytes for dirty pages to be attributed to one process.
 const DIRTIER_MIN: f64 = 0.5;
 
@@ -23,6 +28,8 @@ pub(crate) struct Attribution<'m> {
     /// Service time of a request by device, operation and size class, without other requests in
     /// flight.
     alone: RefCell<FxHashMap<(i64, crate::window_slice::TextId, u32), Ns>>,
+    /// Threads whose data a flush wrote, by request.
+    flushed: RefCell<FxHashMap<i64, Option<Utid>>>,
     /// Results by kernel thread and time.
     known: RefCell<FxHashMap<(Utid, Ns), (BlameTarget, Grade)>>,
 }
@@ -33,6 +40,7 @@ impl<'m> Attribution<'m> {
             slice,
             serial: RefCell::default(),
             alone: RefCell::default(),
+            flushed: RefCell::default(),
             known: RefCell::default(),
         }
     }
@@ -48,6 +56,69 @@ impl<'m> Attribution<'m> {
             return (BlameTarget::Thread(waiter), Grade::B);
         }
         self.of_kernel(utid, request.begin, Some(request.dev))
+    }
+
+    /// Whether a request is a flush of another process. The kernel issues one flush for all threads
+    /// that wait for one at that time, so its submitter is a victim like the others.
+    pub(crate) fn is_shared_flush(&self, request: &Request, waiter: Utid) -> bool {
+        let thread_table = &self.slice.thread_table;
+        let is_others = request.utid.is_some_and(|utid| {
+            !thread_table.is_kernel(utid) && !thread_table.same_process(utid, waiter)
+        });
+        is_others && self.is_flush(request)
+    }
+
+    fn is_flush(&self, request: &Request) -> bool {
+        self.slice.text(request.op) == "flush"
+    }
+
+    /// What a flush is attributed to: the process that wrote most of the data in the cache of the
+    /// device, else the device.
+    pub(crate) fn of_flush(&self, request: &Request, waiter: Utid) -> (BlameTarget, Grade) {
+        let known = self.flushed.borrow().get(&request.id).copied();
+        let writer = known.unwrap_or_else(|| {
+            let found = self.written_before(request);
+            self.flushed.borrow_mut().insert(request.id, found);
+            found
+        });
+        match writer {
+            Some(writer) if self.slice.thread_table.same_process(writer, waiter) => {
+                (BlameTarget::Thread(waiter), Grade::B)
+            }
+            Some(writer) => (BlameTarget::Thread(writer), Grade::B),
+            None => (BlameTarget::Device(request.dev_name), Grade::B),
+        }
+    }
+
+    /// The main writer of the process with most of the bytes that were written to a device since
+    /// the flush before this one.
+    fn written_before(&self, request: &Request) -> Option<Utid> {
+        let slice = self.slice;
+        let mut written: FxHashMap<Utid, i64> = FxHashMap::default();
+        for other in slice.done_after(request.dev, request.begin - CACHED_NS) {
+            if other.end > request.end || other.id == request.id {
+                break;
+            }
+            if self.is_flush(other) && other.end <= request.begin {
+                written.clear();
+            } else if slice.text(other.op) == "write"
+                && let Some(utid) = other.utid
+                && let (BlameTarget::Thread(utid), _) = self.of(utid, other, utid)
+            {
+                *written.entry(utid).or_default() += other.bytes;
+            }
+        }
+        let total: i64 = written.values().sum();
+        let of_process = |utid: Utid| -> i64 {
+            let same = |other: &Utid| slice.thread_table.same_process(*other, utid);
+            let own = written.iter().filter(|(other, _)| same(other));
+            own.map(|(_, bytes)| bytes).sum()
+        };
+        let (writer, _) = written
+            .iter()
+            .max_by_key(|(utid, bytes)| (of_process(**utid), **bytes, std::cmp::Reverse(**utid)))?;
+        let is_most = of_process(*writer) as f64 >= DIRTIER_MIN * total as f64;
+        (total >= FLUSHED_MIN && is_most).then_some(*writer)
     }
 
     /// The thread that the work of a kernel thread at a time is attributed to: the one in a sync

@@ -7,7 +7,7 @@ use whyslow_model::Ns;
 use whyslow_model::sort::IndexSort;
 
 use crate::attribution::Attribution;
-use crate::blame_target::{BlameTarget, BlamedInterval, Object, Proof};
+use crate::blame_target::{BlameTarget, BlamedInterval, Object, Proof, Reason};
 use crate::report::{Activity, Actor, ActorKind, Grade, Hop, Part, Thing};
 use crate::walk::Walk;
 use crate::window_slice::{Call, Utid, WindowSlice};
@@ -200,13 +200,17 @@ impl Blame<'_> {
         actor: &Actor,
     ) -> &'static str {
         let mut hop = interval.hop;
-        let mut first = None;
+        let mut first = &interval.reason;
         while let Some(place) = hop {
             let step = &walk.steps[place as usize];
-            first = Some(step.reason.mechanism);
+            first = &step.reason;
             hop = step.from;
         }
-        let waited_for = first.unwrap_or(interval.reason.mechanism);
+        let waited_for = if self.is_paused(first) {
+            "runtime_pause"
+        } else {
+            first.mechanism
+        };
         let syncs =
             activity.is_some_and(|call| matches!(self.slice.text(call.name), "sync" | "syncfs"));
         let by_disk = |mechanism: &str| {
@@ -223,6 +227,18 @@ impl Blame<'_> {
             (_, root @ ("cpu_throttled" | "lost")) => root,
             (waited_for, _) => waited_for,
         }
+    }
+
+    /// Whether the thread that was waited for is the one of HotSpot that stops all others: the futex
+    /// at which they wait is no lock.
+    fn is_paused(&self, first: &Reason) -> bool {
+        let BlameTarget::Thread(utid) = first.target else {
+            return false;
+        };
+        let thread_table = &self.slice.thread_table;
+        first.mechanism == "lock_futex"
+            && thread_table.comm(utid) == "VM Thread"
+            && thread_table.same_process(utid, self.root)
     }
 
     pub(crate) fn actor(&self, target: BlameTarget) -> Actor {
@@ -246,7 +262,6 @@ impl Blame<'_> {
     pub(crate) fn actor_of(&self, utid: Utid) -> Actor {
         let thread_table = &self.slice.thread_table;
         let thread_info = thread_table.get(utid);
-        let is_sibling = utid != self.root && thread_table.same_process(utid, self.root);
         let kind = if utid == self.root {
             ActorKind::Own
         } else if thread_table.is_kernel(utid) {
@@ -254,11 +269,10 @@ impl Blame<'_> {
         } else {
             ActorKind::Process
         };
-        // Sibling threads are named by thread, other processes by their main thread.
-        let name = if is_sibling || utid == self.root || kind == ActorKind::Kernel {
-            thread_table.name(utid)
-        } else {
-            thread_table.process_comm(utid)
+        // The ids lead to the process. A thread without a name has that of its process.
+        let name = match thread_table.name(utid) {
+            "" => thread_table.process_comm(utid),
+            name => name,
         };
         Actor {
             kind,
@@ -322,7 +336,7 @@ impl Blame<'_> {
         if let BlameTarget::Thread(utid) = target
             && utid != at_end
         {
-            let reason = crate::blame_target::Reason {
+            let reason = Reason {
                 target,
                 grade,
                 ..interval.reason
@@ -349,13 +363,7 @@ impl Blame<'_> {
         }
     }
 
-    fn hop(
-        &self,
-        utid: Utid,
-        (begin, end): (Ns, Ns),
-        reason: &crate::blame_target::Reason,
-        what: &str,
-    ) -> Hop {
+    fn hop(&self, utid: Utid, (begin, end): (Ns, Ns), reason: &Reason, what: &str) -> Hop {
         let slice = self.slice;
         let stack = slice.stack_at(utid, (begin, end));
         let functions = stack
@@ -402,19 +410,21 @@ pub(crate) fn evidence_id(proof: Proof) -> String {
     }
 }
 
-/// Sums of parts by culprit: one process may be responsible through several mechanisms. CPU time of
+/// Sums of parts by culprit of a thread in process `victim`: another process may be responsible
+/// through several mechanisms and threads; its first part is the longest. CPU time of
 /// the thread itself and its other own waits are separate, because neither causes the other.
 pub(crate) fn by_culprit(
     parts: &[Blamed],
+    victim: Option<i32>,
     without: &dyn Fn(&Blamed) -> bool,
 ) -> Vec<(usize, [Ns; 3])> {
     let mut order: Vec<(usize, [Ns; 3])> = Vec::new();
-    let mut places: FxHashMap<(ActorKind, &str, Option<i32>, bool), usize> = FxHashMap::default();
+    let mut places = FxHashMap::default();
     let parts = parts.iter().enumerate();
     for (place, blamed) in parts.filter(|(_, blamed)| !without(blamed)) {
         let actor = &blamed.part.culprit;
         let is_work = actor.kind == ActorKind::Own && blamed.part.root == "cpu_running";
-        let key = (actor.kind, actor.name.as_str(), actor.pid, is_work);
+        let key = (actor.culprit_key(victim), is_work);
         let at = *places.entry(key).or_insert_with(|| {
             order.push((place, [0; 3]));
             order.len() - 1

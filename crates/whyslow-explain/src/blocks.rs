@@ -261,8 +261,12 @@ impl<'m> Wait<'m> {
     }
 
     fn of_request(&self, mechanism: &'static str, request: &Request) -> Reason {
+        // A shared flush waits for data of others.
+        let is_shared = self.attribution.is_shared_flush(request, self.waiter);
+        let mechanism = if is_shared { "block_queue" } else { mechanism };
         let (target, grade) = match request.utid {
             Some(utid) if utid == self.waiter => (BlameTarget::Thread(utid), Grade::A),
+            Some(_) if is_shared => self.attribution.of_flush(request, self.waiter),
             Some(utid) => self.attribution.of(utid, request, self.waiter),
             None => (BlameTarget::Device(request.dev_name), Grade::B),
         };

@@ -5,9 +5,12 @@ use whyslow_model::Ns;
 
 use crate::attribution::Attribution;
 use crate::blame_target::{BlameTarget, Object, Proof, Reason};
+use crate::frozen::frozen;
 use crate::holders::{self, Piece};
 use crate::network::{from_network, name_server, sent_here};
+use crate::polling;
 use crate::report::Grade;
+use crate::wait_kind::{Wait, WaitKind};
 use crate::window_slice::{
     Call, Cause, Context, LockWait, Segment, State, TextId, Utid, Wake, WindowSlice,
 };
@@ -84,16 +87,40 @@ pub(crate) fn classify(
     sleep: &Segment,
 ) -> Sleep {
     let call = slice.call_at(sleep.utid, sleep.begin);
-    let range = (sleep.begin, sleep.end);
     if sleep.state == State::Stopped {
         return Sleep::Is(stopped(slice, sleep));
+    }
+    let wait = Wait::of(slice, sleep, call);
+    if wait.kind == WaitKind::Frozen {
+        return Sleep::Is(frozen(slice, sleep));
     }
     if let Some(reason) = imposed(slice, attribution, sleep) {
         return reason;
     }
+    // The timeouts of a resolver are not resumed: each is for another query.
+    if let Some(call) = call
+        && name_server(slice, call).is_none()
+        && let Some((last, call)) = polling::resumed(slice, sleep, call)
+    {
+        let found = by_its_end(slice, attribution, &last, (Some(call), wait));
+        return polling::at_most(Grade::B, found);
+    }
+    by_its_end(slice, attribution, sleep, (call, wait))
+}
+
+/// By what ended the sleep.
+fn by_its_end(
+    slice: &WindowSlice,
+    attribution: &Attribution<'_>,
+    sleep: &Segment,
+    (call, wait): (Option<&Call>, Wait),
+) -> Sleep {
+    let range = (sleep.begin, sleep.end);
     match sleep.cause {
         Cause::Request(id) | Cause::Worker(id)
-            if slice.request(id).is_some()
+            if slice
+                .request(id)
+                .is_some_and(|request| wait.may_end_with(sleep, request))
                 && (sleep.cause == Cause::Request(id) || is_passed_on(slice, sleep)) =>
         {
             let mechanism = stack_has(slice, sleep.utid, range, &SWAP).then_some("swap_in");
@@ -114,12 +141,12 @@ pub(crate) fn classify(
     };
     let wake = slice.wake(wake);
     if sleep.context != Context::Task && sleep.context != Context::Unknown {
-        return in_interrupt(slice, attribution, sleep, call, wake);
+        return in_interrupt(slice, attribution, sleep, (call, wait), wake);
     }
     let Some(waker) = sleep.waker else {
         return Sleep::Is(Reason::unknown("unknown"));
     };
-    in_task(slice, sleep, call, waker)
+    in_task(slice, sleep, (call, wait), waker)
 }
 
 /// A program's lock wait in pieces: runtimes wake up now and then to check whether the lock is
@@ -244,7 +271,7 @@ fn in_interrupt(
     slice: &WindowSlice,
     attribution: &Attribution<'_>,
     sleep: &Segment,
-    call: Option<&Call>,
+    (call, wait): (Option<&Call>, Wait),
     wake: Option<&Wake>,
 ) -> Sleep {
     let vector = wake.and_then(|wake| wake.vector);
@@ -256,7 +283,7 @@ fn in_interrupt(
         && slice.text(call.name).starts_with("futex")
         && let Some(waker) = holders::final_waker(slice, sleep)
     {
-        return in_task(slice, sleep, Some(call), waker);
+        return in_task(slice, sleep, (Some(call), wait), waker);
     }
     let is_plain_irq = sleep.context == Context::Irq && handler_name(slice, wake).is_none();
     if let Some(call) = expired
@@ -269,6 +296,9 @@ fn in_interrupt(
                     .about(Some(Object::Peer(server)))
                     .by(Proof::Call(call.id)),
             );
+        }
+        if let Some(found) = polling::polled(slice, sleep, call) {
+            return found;
         }
         let grade = if is_timer { Grade::A } else { Grade::B };
         let object = call.path.or(Some(call.name)).map(|name| match call.path {
@@ -288,8 +318,17 @@ fn in_interrupt(
         return Sleep::Is(reason.about(function.map(Object::Function)));
     }
     let is_net = sleep.context == Context::Softirq && vector.is_none_or(|nr| nr == NET_RX_SOFTIRQ);
-    if is_net {
-        return from_network(slice, sleep, call, wake);
+    // Packets are processed at the end of any interrupt.
+    if is_net || wait.is_for_socket() {
+        return match (wait.kind, from_network(slice, sleep, call, wake)) {
+            (WaitKind::Send, Sleep::Is(reason)) if reason.mechanism == "network_remote" => {
+                Sleep::Is(Reason {
+                    mechanism: "send_buffer",
+                    ..reason
+                })
+            }
+            (_, found) => found,
+        };
     }
     let name = handler_name(slice, wake);
     let target = name.map_or(BlameTarget::Unknown, BlameTarget::Interrupt);
@@ -316,7 +355,12 @@ fn has_expired(slice: &WindowSlice, call: &Call) -> bool {
     }
 }
 
-fn in_task(slice: &WindowSlice, sleep: &Segment, call: Option<&Call>, waker: Utid) -> Sleep {
+fn in_task(
+    slice: &WindowSlice,
+    sleep: &Segment,
+    (call, wait): (Option<&Call>, Wait),
+    waker: Utid,
+) -> Sleep {
     if let Some(lock) = lock_around(slice, sleep) {
         let reason = kernel_lock(slice, lock, waker);
         let pieces = holders::of_lock(slice, sleep, lock, waker);
@@ -334,8 +378,7 @@ fn in_task(slice: &WindowSlice, sleep: &Segment, call: Option<&Call>, waker: Uti
         let reason = call.map_or(reason, |call| reason.by(call));
         return Sleep::For { reason, pieces };
     }
-    let name = call.map_or("", |call| slice.text(call.name));
-    if name.starts_with("futex") {
+    if wait.kind == WaitKind::Futex {
         let reason = Reason::new("lock_futex", BlameTarget::Thread(waker), Grade::B);
         return follow(sleep, waker, reason);
     }
@@ -350,7 +393,7 @@ fn in_task(slice: &WindowSlice, sleep: &Segment, call: Option<&Call>, waker: Uti
         let reason = Reason::new("writeback_wait", BlameTarget::Thread(waker), Grade::B);
         return follow(sleep, waker, with_stack(slice, sleep, reason));
     }
-    if matches!(name, "wait4" | "waitid" | "waitpid")
+    if wait.kind == WaitKind::Child
         && let Some(grade) = slice.thread_table.is_child(waker, sleep.utid)
     {
         let reason = Reason::new("child_wait", BlameTarget::Thread(waker), grade);
@@ -358,6 +401,9 @@ fn in_task(slice: &WindowSlice, sleep: &Segment, call: Option<&Call>, waker: Uti
     }
     if let Some(reason) = handed_over(slice, call, waker, sleep.end) {
         return follow(sleep, waker, reason);
+    }
+    if let Some(reason) = wait.by_thread(slice, (sleep, call), waker) {
+        return follow(sleep, waker, with_proof(slice, sleep, reason));
     }
     if let Some(function) = waiting_in(slice, sleep) {
         let reason = Reason::new("kernel_wait", BlameTarget::Thread(waker), Grade::B);
@@ -504,7 +550,11 @@ fn waiting_in(slice: &WindowSlice, sleep: &Segment) -> Option<TextId> {
 
 fn with_stack(slice: &WindowSlice, sleep: &Segment, reason: Reason) -> Reason {
     let object = waiting_in(slice, sleep).map(Object::Function);
-    let reason = reason.about(object);
+    with_proof(slice, sleep, reason.about(object))
+}
+
+/// The same with the stack of the wait as evidence.
+fn with_proof(slice: &WindowSlice, sleep: &Segment, reason: Reason) -> Reason {
     match slice.stack_at(sleep.utid, (sleep.begin, sleep.end)) {
         Some(stack) => reason.by(Proof::Stack(stack.id)),
         None => reason,

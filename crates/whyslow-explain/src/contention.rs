@@ -18,6 +18,7 @@ use whyslow_model::tables::{FutexCallRow, LockWaitRow, SyscallRow};
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
+use crate::attempts::{Attempts, REFUSED};
 use crate::window_slice::columns::{Result, rows};
 use crate::window_slice::{Interner, TextId};
 
@@ -53,8 +54,12 @@ const CALLS_MAX: u64 = 20_000_000;
 pub(crate) const FILE_LOCK: &str = "file lock";
 /// Flag of flock: fail instead of waiting.
 const LOCK_NB: i64 = 4;
-/// Commands of fcntl that wait: F_SETLKW, F_OFD_SETLKW.
+/// Operation of flock that unlocks.
+const LOCK_UN: i64 = 8;
+/// Commands of fcntl that wait: F_SETLKW, F_OFD_SETLKW …
 const WAITING: [i64; 2] = [7, 38];
+/// … and that fail instead: F_SETLK, F_OFD_SETLK.
+const TRYING: [i64; 2] = [6, 37];
 
 /// A lock: an address in a process or in the kernel, or a path.
 type Key = (Option<i32>, TextId);
@@ -65,7 +70,7 @@ pub(crate) struct Wait {
     pub(crate) dur: Ns,
     pub(crate) begin: Ns,
     pub(crate) utid: i32,
-    /// Id of the system call, or of the wait for a kernel lock.
+    /// Id of the system call, or of the wait for a kernel lock; [`crate::attempts::POLLED`] if the thread polled.
     pub(crate) id: i64,
     pub(crate) callsite: Option<i64>,
 }
@@ -212,7 +217,11 @@ impl Sum {
         let shares = self.waiters.values().map(share);
         let blocked: Vec<f64> = shares.filter(|share| *share >= BLOCKED_MIN).collect();
         let mean = blocked.iter().sum::<f64>() / blocked.len().max(1) as f64;
-        let least = if blocked.len() > 1 {
+        // No thread waits for work at the lock of a file.
+        let is_file = self
+            .kind
+            .is_some_and(|kind| interner.text(kind) == FILE_LOCK);
+        let least = if blocked.len() > 1 || is_file {
             SHARE_MIN
         } else {
             ALONE_MIN
@@ -362,7 +371,9 @@ impl Reader {
             return Ok(());
         }
         let kind = self.interner.intern(FILE_LOCK);
-        let ints = ["ts", "ts_end", "utid", "id", "flags"];
+        let mut attempts = Attempts::default();
+        let mut polled: Vec<(TextId, Wait)> = Vec::new();
+        let ints = ["ts", "ts_end", "utid", "id", "flags", "errno"];
         let columns = (&ints[..], &["name", "path"][..]);
         let window = Some(self.window);
         rows(tables, SyscallRow::TABLE, columns, window, |cells, row| {
@@ -371,18 +382,39 @@ impl Reader {
                 ("fcntl", command) => command.is_some_and(|one| WAITING.contains(&one)),
                 _ => false,
             };
-            let Some(utid) = cells.small(2, row).filter(|_| is_wait) else {
+            let is_try = match (cells.text(0, row), cells.int(4, row)) {
+                ("flock", flags) => !is_wait && flags != Some(LOCK_UN),
+                ("fcntl", command) => command.is_some_and(|one| TRYING.contains(&one)),
+                _ => false,
+            };
+            let Some(utid) = cells.small(2, row).filter(|_| is_wait || is_try) else {
                 return;
             };
             let Some(path) = cells.text_id(1, row, &mut self.interner) else {
                 return;
             };
             let span = (cells.ints[0].at(row), cells.int(1, row));
+            if is_try {
+                let end = span.1.unwrap_or(span.0);
+                let errno = cells.int(5, row);
+                let is_refused = errno.is_some_and(|errno| REFUSED.contains(&errno));
+                polled.extend(attempts.add((utid, path), (span.0, end), is_refused));
+                return;
+            }
             let wait = (utid, cells.ints[3].at(row), None);
             if let Some(sum) = self.wait((None, path), span, wait) {
                 sum.kind = Some(kind);
             }
-        })
+        })?;
+        polled.extend(attempts.finish());
+        polled.sort_unstable_by_key(|(_, wait)| (wait.begin, wait.utid));
+        for (path, wait) in polled {
+            let of = (wait.utid, wait.id, None);
+            if let Some(sum) = self.wait((None, path), (wait.begin, Some(wait.end())), of) {
+                sum.kind = Some(kind);
+            }
+        }
+        Ok(())
     }
 
     /// Adds the part of a wait in the window.

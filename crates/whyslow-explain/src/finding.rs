@@ -7,6 +7,7 @@ use whyslow_store::Tables;
 
 use crate::attribution::Attribution;
 use crate::blame::{Blame, Blamed, by_culprit};
+use crate::levels::{self, Claim};
 use crate::page::Page;
 use crate::report::{
     ActorKind, Alternative, Baseline, Confidence, Finding, Grade, Missing, Remote, RemoteWait,
@@ -20,8 +21,6 @@ use crate::{blocks, overlap, sentence};
 const SLOWER_MIN: f64 = 2.0;
 /// Parts with a smaller share of the time are not listed as alternatives.
 const ALTERNATIVE_MIN: f64 = 0.15;
-/// A culprit that only overlaps with a smaller share of the time is not named.
-const OVERLAP_MIN: f64 = 0.75;
 /// Waits for other hosts that can be followed there.
 const REMOTE_MAX: usize = 64;
 /// A shorter operation is slow only relative to a baseline.
@@ -287,7 +286,7 @@ impl FindingBuilder<'_, '_> {
         };
         // The overhead of the recording is reported separately.
         let is_left_out = |blamed: &Blamed| blamed.is_tracer || is_work(blamed);
-        let sums = by_culprit(&self.parts, &is_left_out);
+        let sums = by_culprit(&self.parts, self.pid(), &is_left_out);
         let best = sums.into_iter().find(|(place, _)| {
             let part = &self.parts[*place].part;
             part.culprit.kind != ActorKind::Unknown
@@ -313,39 +312,33 @@ impl FindingBuilder<'_, '_> {
     }
 
     fn confidence(&self, named: Option<&Named>, is_usual: bool) -> Confidence {
-        let Some(named) = named.filter(|_| !is_usual) else {
+        let Some(named) = named else {
             return Confidence::None;
         };
-        let confidence = match named.score {
-            score if score >= 0.75 => Confidence::High,
-            score if score >= 0.5 => Confidence::Medium,
-            score if score >= 0.3 => Confidence::Low,
-            // A mere overlap is named if it covers nearly all of the time.
-            _ if named.grade == Grade::C && named.share >= OVERLAP_MIN => Confidence::Low,
-            _ => Confidence::None,
-        };
-        let window = (self.subject.begin, self.subject.end);
-        let is_alone = self.subject.baseline.is_none() && self.subject.kind == "operation";
         let part = &self.parts[named.place].part;
-        let on_cpu = matches!(part.root.as_str(), "cpu_running" | "cpu_runqueue");
-        // It is not known which thread caused the work of a kernel thread.
-        let is_kernel_work = part.culprit.kind == ActorKind::Kernel && !on_cpu;
-        // Without handlers, interrupt time is counted as time of the thread.
-        let is_mixed = part.root == "cpu_running" && !self.slice.recorded.handlers;
-        // What the wait was for, before its producer had started, is not known.
-        let is_idle = part.root == "producer_idle";
-        let is_unsure = self.slice.is_lossy(None, window)
-            || !self.slice.recorded.sched
-            || is_alone
-            || is_kernel_work
-            || is_mixed
-            || is_idle
-            || self.is_short();
-        if is_unsure {
-            confidence.min(Confidence::Medium)
-        } else {
-            confidence
-        }
+        levels::level(&Claim {
+            score: named.score,
+            share: named.share,
+            grade: named.grade,
+            mechanism: &part.mechanism,
+            root: &part.root,
+            culprit: part.culprit.kind,
+            is_usual,
+            is_lossy: self
+                .slice
+                .is_lossy(None, (self.subject.begin, self.subject.end)),
+            has_states: self.slice.recorded.sched,
+            has_handlers: self.slice.recorded.handlers,
+            is_alone: self.subject.baseline.is_none() && self.subject.kind == "operation",
+            is_short: self.is_short(),
+        })
+    }
+
+    /// The process of the slow thread.
+    fn pid(&self) -> Option<i32> {
+        let thread_table = &self.slice.thread_table;
+        let thread_info = thread_table.get(self.subject.utid)?;
+        thread_info.pid
     }
 
     /// Whether it may not be slow at all: short, and without a baseline.
@@ -367,9 +360,8 @@ impl FindingBuilder<'_, '_> {
         let same = |blamed: &Blamed| {
             named.is_some_and(|named| {
                 let part = &self.parts[named.place].part;
-                part.culprit.kind == blamed.part.culprit.kind
-                    && part.culprit.name == blamed.part.culprit.name
-                    && part.culprit.pid == blamed.part.culprit.pid
+                part.culprit
+                    .is_culprit_with(&blamed.part.culprit, self.pid())
                     && (part.culprit.kind != ActorKind::Own
                         || (part.root == "cpu_running") == (blamed.part.root == "cpu_running"))
             })
@@ -386,10 +378,15 @@ impl FindingBuilder<'_, '_> {
                     "{} ({}) {}",
                     sentence::length(blamed.part.dur_ns),
                     sentence::percent(blamed.part.share),
-                    sentence::clause(&blamed.part, &victim).with_grade(blamed.part.grade)
+                    self.clause(blamed, &victim).with_grade(blamed.part.grade)
                 ),
             })
             .collect()
+    }
+
+    fn clause(&self, blamed: &Blamed, victim: &str) -> sentence::Clause {
+        let chain = self.blame.chain(self.walked, blamed);
+        sentence::clause(&sentence::of_first(&blamed.part, &chain), victim)
     }
 
     fn caveats(&self) -> Vec<String> {

@@ -1,7 +1,8 @@
 //! Whether the recording could show what was slow.
 //!
-//! "No operation took much longer than similar ones" is a statement about operations. Without
-//! recorded operations, or with most events lost, nothing can be said, and that is the answer.
+//! "No operation took much longer than similar ones" is a statement about system calls. Requests of
+//! a log and waits of a profile allow a statement about these only. Without any of them, or with
+//! most events lost, nothing can be concluded, and that is the answer.
 
 use std::ops::ControlFlow;
 
@@ -10,8 +11,8 @@ use whyslow_analysis::AnalysisError;
 use whyslow_analysis::read::{Projection, in_order};
 use whyslow_model::row::{Row, Table};
 use whyslow_model::tables::{
-    CpuRow, DnsLookupRow, LockWaitRow, LostEventsRow, MetadataRow, RequestRow, SampleGapRow,
-    StackSampleRow, SyscallRow,
+    CpuRow, LockWaitRow, LostEventsRow, MetadataRow, RequestRow, SampleGapRow, StackSampleRow,
+    SyscallRow,
 };
 use whyslow_model::{Ns, Symbols, Window};
 use whyslow_store::{Tables, rows};
@@ -26,7 +27,7 @@ const LOCKS_OF_PROGRAMS: [&str; 3] = ["monitor", "library_lock", "pthread"];
 /// Samples that show threads while they wait, too.
 const SAMPLES_OF_WAITS: [&str; 2] = ["wall", "native"];
 /// Tables of other events.
-const OTHER_TABLES: [&str; 13] = [
+const OTHER_TABLES: [&str; 14] = [
     "thread_state",
     "block_io",
     "stack_sample",
@@ -40,9 +41,33 @@ const OTHER_TABLES: [&str; 13] = [
     "work_item",
     "tcp_connection",
     "usdt_event",
+    "dns_lookup",
 ];
-/// Statement if nothing was slow and the recording would have shown it.
-pub(crate) const NOTHING_SLOW: &str = "no operation took much longer than similar ones";
+/// Statement if nothing was slow and the recording would have shown it …
+const NOTHING_SLOW: &str = "no operation took much longer than similar ones";
+/// … and if it shows requests, or waits that a profile samples, but no system calls.
+const NO_SLOW_REQUEST: &str =
+    "no request took much longer than similar ones; other operations were not recorded";
+const NO_LONG_WAIT: &str =
+    "no long wait in the samples; system calls were not recorded, so shorter waits are not shown";
+
+/// What the recording can show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    Operations,
+    Requests,
+    Waits,
+}
+
+impl Shown {
+    fn all_clear(self) -> &'static str {
+        match self {
+            Self::Operations => NOTHING_SLOW,
+            Self::Requests => NO_SLOW_REQUEST,
+            Self::Waits => NO_LONG_WAIT,
+        }
+    }
+}
 
 /// Sets whether something was found, nothing was slow, or neither can be said.
 pub(crate) fn judge(
@@ -64,28 +89,33 @@ pub(crate) fn judge(
         report.judged = Judged::NothingSlow;
         return Ok(());
     }
-    report.reasons.extend(reasons(tables, window)?);
-    if report.reasons.is_empty() {
-        report.judged = Judged::NothingSlow;
-        report.caveats.push(NOTHING_SLOW.into());
-    } else {
-        report.judged = Judged::CannotTell;
+    let shown = shown(tables, window)?;
+    let mut reasons = Vec::new();
+    if shown.is_none() {
+        reasons.push(without_operations(tables)?);
     }
+    reasons.extend(losses(tables, window)?);
+    match shown.filter(|_| reasons.is_empty()) {
+        Some(shown) => {
+            report.judged = Judged::NothingSlow;
+            report.caveats.push(shown.all_clear().into());
+        }
+        None => report.judged = Judged::CannotTell,
+    }
+    report.reasons.extend(reasons);
     Ok(())
 }
 
-/// Why the recording cannot show what was slow; nothing if it can.
-fn reasons(tables: &dyn Tables, window: Option<Window>) -> Result<Vec<Reason>, AnalysisError> {
-    let mut found: Vec<Reason> = without_operations(tables, window)?.into_iter().collect();
+/// Why losses of events forbid a judgement; nothing if they do not.
+fn losses(tables: &dyn Tables, window: Option<Window>) -> Result<Option<Reason>, AnalysisError> {
     let lost = lost_share(tables, window)?;
-    if lost > LOST_MAX {
-        found.push(reason(
+    Ok((lost > LOST_MAX).then(|| {
+        reason(
             "events_lost",
             format!("events were lost in {:.0} % of the time", 100.0 * lost),
             "record again with a larger buffer: sudo whyslow record --buffer 256MiB",
-        ));
-    }
-    Ok(found)
+        )
+    }))
 }
 
 fn reason(id: &'static str, summary: impl Into<String>, next: &str) -> Reason {
@@ -96,27 +126,20 @@ fn reason(id: &'static str, summary: impl Into<String>, next: &str) -> Reason {
     }
 }
 
-/// Operations are calls, requests, lookups, and waits that a profile shows.
-fn without_operations(
-    tables: &dyn Tables,
-    window: Option<Window>,
-) -> Result<Option<Reason>, AnalysisError> {
-    let mut are_recorded = false;
-    for table in [
-        SyscallRow::TABLE,
-        RequestRow::TABLE,
-        DnsLookupRow::TABLE,
-        SampleGapRow::TABLE,
+/// What the recording shows of the window: DNS lookups alone show only these.
+fn shown(tables: &dyn Tables, window: Option<Window>) -> Result<Option<Shown>, AnalysisError> {
+    for (table, shown) in [
+        (SyscallRow::TABLE, Shown::Operations),
+        (RequestRow::TABLE, Shown::Requests),
+        (SampleGapRow::TABLE, Shown::Waits),
     ] {
-        if has(tables, table.name) {
-            are_recorded = true;
-            let is_there = match window {
+        let is_there = has(tables, table.name)
+            && match window {
                 Some(window) => any(tables, table, window)?,
                 None => true,
             };
-            if is_there {
-                return Ok(None);
-            }
+        if is_there {
+            return Ok(Some(shown));
         }
     }
     let has_word = |table: &'static Table, column: &str, wanted: &[&str]| {
@@ -124,20 +147,24 @@ fn without_operations(
         let words = words.unwrap_or_default();
         Ok::<_, AnalysisError>(wanted.iter().any(|word| words.contains(*word)))
     };
-    if has_word(LockWaitRow::TABLE, "kind", &LOCKS_OF_PROGRAMS)?
-        || has_word(StackSampleRow::TABLE, "kind", &SAMPLES_OF_WAITS)?
-    {
-        return Ok(None);
-    }
+    let is_profile = has_word(LockWaitRow::TABLE, "kind", &LOCKS_OF_PROGRAMS)?
+        || has_word(StackSampleRow::TABLE, "kind", &SAMPLES_OF_WAITS)?;
+    Ok(is_profile.then_some(Shown::Waits))
+}
+
+/// Why the recording shows no operations.
+fn without_operations(tables: &dyn Tables) -> Result<Reason, AnalysisError> {
+    let of_operations = [SyscallRow::TABLE, RequestRow::TABLE, SampleGapRow::TABLE];
+    let are_recorded = of_operations.iter().any(|table| has(tables, table.name));
     let by_default = "record the default topics: sudo whyslow record";
     let topics = topics(tables)?;
     let is_topic = topics
         .as_ref()
         .is_some_and(|topics| topics.contains("syscalls"));
-    Ok(Some(if are_recorded {
+    Ok(if are_recorded {
         reason(
             "no_operations",
-            "no system call, request or DNS lookup happened in this window",
+            "no system call or request happened in this window",
             "choose another window with -w",
         )
     } else if is_topic {
@@ -164,7 +191,7 @@ fn without_operations(
             "slow operations unavailable: system calls not recorded",
             by_default,
         )
-    }))
+    })
 }
 
 /// Whether a table has a row in the window.

@@ -234,6 +234,19 @@ pub static ALL: &[Mechanism] = &[
         "Documentation/filesystems/locking.rst; fs/xfs/xfs_file.c",
     ),
     of(
+        "lock_file",
+        "Another process held a lock on a file: fcntl(F_SETLKW), flock(), or a program that is refused the lock (EAGAIN) and tries again after a sleep, such as SQLite with a busy timeout.",
+        "Blocking calls: the thread that woke the waiter, with the same path on both sides. Refused calls: the process that locked the file before, was not refused itself, and whose next call on the file precedes the successful attempt; at most grade B.",
+        &[
+            any(
+                "hold the lock for a shorter time: keep transactions short, and do no other work in them",
+            ),
+            any("SQLite: use WAL mode, in which readers do not wait for the writer"),
+            any("list file locks: cat /proc/locks"),
+        ],
+        "man 2 fcntl, Advisory record locking; man 2 flock; fs/locks.c",
+    ),
+    of(
         "pipe_wait",
         "The other end of a pipe had not written, or not read: pipe_read(), pipe_write().",
         "Woken by a thread in a call on a pipe, on the same pipe if its number was recorded.",
@@ -282,6 +295,18 @@ pub static ALL: &[Mechanism] = &[
         "RFC 896; RFC 9293, 3.7.4 and 3.8.6.3",
     ),
     of(
+        "send_buffer",
+        "The send buffer of a socket was full: sk_stream_wait_memory(). The peer had not read or not acknowledged earlier data, or the network was slow.",
+        "The stack or the call of the wait, and a wakeup while packets were processed. What the peer did is not in this recording.",
+        &[
+            other_host(
+                "record on the other host, too, and pass both recordings: whyslow explain --across",
+            ),
+            any("check the connection: ss -tinm, whyslow tcp top"),
+        ],
+        "man 7 tcp; net/core/stream.c",
+    ),
+    of(
         "dns_lookup",
         "A DNS lookup. The resolver of glibc waits 5 s for each name server before it queries the next (options timeout, attempts); musl queries all at once, for 2.5 s per attempt.",
         "The lookup function was recorded, or a wait for port 53 that timed out.",
@@ -295,8 +320,23 @@ pub static ALL: &[Mechanism] = &[
         "timer_sleep",
         "The thread slept by its own timer: nanosleep, or a poll or lock with a timeout that expired.",
         "The return value of the call indicates a timeout, and a timer woke the thread.",
-        &[any("wait for the event instead of sleeping")],
+        &[
+            any("wait for the event instead of sleeping"),
+            any("record what it does between sleeps: whyslow record --what +syscalls --stacks 1ms"),
+        ],
         "man 2 nanosleep; man 2 poll",
+    ),
+    of(
+        "polling",
+        "The thread polled: it tried, slept for a short time, and tried again. What it polled for is the cause, not the timer.",
+        "A refused call (EAGAIN, EEXIST, ENOENT, ECONNREFUSED) before the sleep and the same call after it; or at least three short sleeps in a row with nothing in between.",
+        &[
+            any("wait for the event instead of polling"),
+            any(
+                "record the program's stacks to see what it polls for: whyslow record --stacks 1ms",
+            ),
+        ],
+        "man 2 nanosleep",
     ),
     of(
         "irq_stolen",
@@ -321,6 +361,33 @@ pub static ALL: &[Mechanism] = &[
         "State T or t, and the sender of the signal.",
         &[any("find the sender of the signal: whyslow signals log")],
         "man 7 signal; man 2 ptrace",
+    ),
+    of(
+        "frozen",
+        "The freezer stopped all threads of the cgroup: do_freezer_trap() with cgroup.freeze (cgroup v2), __refrigerator() with freezer.state (v1) and during a suspend. Container runtimes do this for pause and for checkpoints.",
+        "The stack of the wait. The culprit is the thread that wrote to cgroup.freeze of this cgroup or of one above it; without that call, the thread that thawed it.",
+        &[
+            any("list frozen cgroups: grep -l 1 /sys/fs/cgroup/**/cgroup.freeze"),
+            any("check the container runtime: pause, checkpoint, snapshot"),
+        ],
+        "Documentation/admin-guide/cgroup-v2.rst, Core Interface Files; kernel/cgroup/freezer.c",
+    ),
+    of(
+        "runtime_pause",
+        "The runtime of the program paused all its threads: a garbage collection, or another operation at a safepoint (deoptimization, thread dump, heap dump).",
+        "The thread waited at a futex for the thread of the runtime that stops the others (VM Thread of HotSpot).",
+        &[
+            any("check the log of the collector: -Xlog:gc*,safepoint"),
+            any("use a concurrent collector (ZGC, Shenandoah), or allocate less"),
+        ],
+        "docs/imports.md",
+    ),
+    of(
+        "fuse_wait",
+        "The file system is in user space, and its daemon had not replied: request_wait_answer().",
+        "The stack of the wait, and the thread that woke it.",
+        &[any("check the daemon: the time is attributed to it")],
+        "Documentation/filesystems/fuse.rst; fs/fuse/dev.c",
     ),
     of(
         "temporary_files",
@@ -376,14 +443,18 @@ pub static ALL: &[Mechanism] = &[
         "device_irq",
         "A device interrupt ended the wait; as far as recorded, it is not a block device.",
         "Woken in the handler of that interrupt, in which no recorded request or packet ended.",
-        &[],
+        &[any(
+            "record block requests, packets and interrupts: whyslow record --what +block,net,irq",
+        )],
         "Documentation/core-api/genericirq.rst",
     ),
     of(
         "kernel_wait",
         "The thread waited in the kernel for another thread, usually a kernel thread: wait_for_completion(), synchronize_rcu(), flush_work().",
         "The kernel function in which it slept, from its stack, and the thread that woke it.",
-        &[],
+        &[any(
+            "record workqueue items and kernel locks: whyslow record --what +work,locks",
+        )],
         "Documentation/scheduler/completion.rst; Documentation/RCU",
     ),
     of(

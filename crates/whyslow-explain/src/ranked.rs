@@ -41,10 +41,16 @@ pub(crate) fn ranked(findings: Vec<Finding>) -> Vec<Finding> {
             _ => (&part.culprit, part),
         });
         let same = culprit.and_then(|(actor, _)| {
+            let victim = finding.target.actor.pid;
             kept.iter_mut().find(|other| {
                 let theirs = other.culprit.map(|place| &other.parts[place].culprit);
+                let victims = [victim, other.target.actor.pid];
                 theirs.is_some_and(|theirs| {
-                    theirs.pid.is_some() && theirs.pid == actor.pid && theirs.name == actor.name
+                    // Threads of a process that is itself a victim are culprits one by one.
+                    let is_of_victim = victims.contains(&actor.pid);
+                    theirs.pid.is_some()
+                        && theirs.pid == actor.pid
+                        && (theirs.name == actor.name || !is_of_victim)
                 })
             })
         });

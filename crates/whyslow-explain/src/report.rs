@@ -38,7 +38,8 @@ impl Grade {
     }
 }
 
-/// How sure the named culprit is.
+/// How sure the named culprit is: what the score allows, limited by the conditions of
+/// `whyslow-explain/src/levels.rs`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Confidence {
@@ -46,11 +47,11 @@ pub enum Confidence {
     #[default]
     None,
     /// A culprit is named with [`Finding::score`] of at least 0.3, or because it overlaps with most
-    /// of the time.
+    /// of the time; or the chain is a dead end, such as a peer that did not reply.
     Low,
-    /// [`Finding::score`] is at least 0.5.
+    /// [`Finding::score`] is at least 0.5; a link of the chain may be inferred.
     Medium,
-    /// [`Finding::score`] is at least 0.75.
+    /// [`Finding::score`] is at least 0.75, and every link of the chain is proven.
     High,
 }
 
@@ -93,6 +94,24 @@ pub struct Actor {
     /// Host of another recording in which it was seen; none for the recording that is explained.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
+}
+
+impl Actor {
+    /// Whether both are one culprit of a thread in process `victim`: threads of another process
+    /// count together, those of the same process by name.
+    pub(crate) fn is_culprit_with(&self, other: &Self, victim: Option<i32>) -> bool {
+        self.culprit_key(victim) == other.culprit_key(victim)
+    }
+
+    /// What [`Self::is_culprit_with`] compares.
+    pub(crate) fn culprit_key(
+        &self,
+        victim: Option<i32>,
+    ) -> (ActorKind, &str, Option<i32>, Option<&str>) {
+        let is_other = self.kind == ActorKind::Process && self.pid.is_some() && self.pid != victim;
+        let name = if is_other { "" } else { self.name.as_str() };
+        (self.kind, name, self.pid, self.host.as_deref())
+    }
 }
 
 /// What an actor did at that time: usually a system call.

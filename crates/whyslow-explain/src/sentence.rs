@@ -7,7 +7,7 @@ mod scene;
 use whyslow_model::Ns;
 use whyslow_model::text::duration;
 
-use crate::report::{Activity, Actor, ActorKind, Baseline, Grade, Hop, Part, Target};
+use crate::report::{Activity, Actor, ActorKind, Baseline, Grade, Hop, Part, Target, Thing};
 pub(crate) use clause::Clause;
 pub(crate) use scene::clause;
 
@@ -56,8 +56,34 @@ pub(crate) fn leads_on(mechanism: &str) -> bool {
     mechanism.starts_with("lock_")
         || matches!(
             mechanism,
-            "local_ipc" | "pipe_wait" | "child_wait" | "kernel_wait"
+            "local_ipc"
+                | "pipe_wait"
+                | "child_wait"
+                | "kernel_wait"
+                | "fuse_wait"
+                | "runtime_pause"
         )
+}
+
+/// The object of the first wait of a chain if that is what the mechanism of the part names: the
+/// object of a part belongs to its root, such as the CPU that the holder of a lock was queued for.
+pub(crate) fn first_object<'f>(part: &'f Part, chain: &'f [Hop]) -> Option<&'f Thing> {
+    match chain {
+        [first, _, ..] if first.mechanism == part.mechanism => first.object.as_ref(),
+        _ => part.object.as_ref().filter(|_| part.root == part.mechanism),
+    }
+}
+
+/// A part for the clause of its first wait, with the object of that.
+pub(crate) fn of_first(part: &Part, chain: &[Hop]) -> Part {
+    let is_first = leads_on(&part.mechanism) && part.root != part.mechanism;
+    match first_object(part, chain) {
+        object if is_first => Part {
+            object: object.cloned(),
+            ..part.clone()
+        },
+        _ => part.clone(),
+    }
 }
 
 /// The usual duration: ` (normally 304 us, n = 31)`, with the result unless it is success.
@@ -96,6 +122,7 @@ pub(crate) fn verdict(
     let Some((part, sum, share, grade)) = named else {
         return format!("{head}: no single cause dominates");
     };
+    let part = &of_first(part, chain);
     let victim = thread(&target.actor);
     let direct = chain.get(1).map(|hop| &hop.actor);
     let is_process = part.culprit.kind == ActorKind::Process;

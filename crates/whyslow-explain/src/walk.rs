@@ -12,6 +12,7 @@ use crate::blocks;
 use crate::classify::{Sleep, classify, is_throttled};
 use crate::network::name_server;
 use crate::report::Grade;
+use crate::wait_kind::{Wait, WaitKind};
 use crate::window_slice::{Cause, Handler, Segment, State, Utid, WindowSlice};
 
 /// Maximum number of hops in a chain.
@@ -446,6 +447,11 @@ impl Walker<'_> {
         };
         // In the middle of a DNS lookup, which holds up its work.
         if name_server(slice, call).is_some() {
+            return false;
+        }
+        // Work may have arrived that it cannot start.
+        let is_frozen = || Wait::of(slice, segment, Some(call)).kind == WaitKind::Frozen;
+        if segment.state == State::Stopped || is_frozen() {
             return false;
         }
         matches!(

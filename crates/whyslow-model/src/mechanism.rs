@@ -49,6 +49,7 @@ pub static MECHANISMS: &[(&str, &str)] = &[
     ),
     ("lock_kernel", "a kernel lock was held by another thread"),
     ("lock_inode", "the inode lock of a file was held"),
+    ("lock_file", "a lock on a file was held by another process"),
     ("pipe_wait", "the other end of a pipe was slow"),
     ("local_ipc", "another local process had not replied"),
     ("network_remote", "a remote host had not replied"),
@@ -57,13 +58,30 @@ pub static MECHANISMS: &[(&str, &str)] = &[
         "send_delayed",
         "sending was delayed: the kernel waited for an acknowledgement or for window space",
     ),
+    (
+        "send_buffer",
+        "the send buffer was full: the peer had not read or acknowledged the data",
+    ),
     ("dns_lookup", "a DNS lookup was in progress"),
     ("timer_sleep", "the thread slept by its own timer"),
+    (
+        "polling",
+        "the thread polled: it slept between attempts for something that was not there yet",
+    ),
     ("irq_stolen", "interrupt handlers took the CPU"),
     ("child_wait", "the thread waited for a child process"),
     (
         "signal_stop",
         "the thread was stopped by a signal or a debugger",
+    ),
+    ("frozen", "the cgroup of the thread was frozen"),
+    (
+        "runtime_pause",
+        "the runtime paused all threads of the program: garbage collection or a safepoint",
+    ),
+    (
+        "fuse_wait",
+        "the daemon of a FUSE file system had not replied",
     ),
     (
         "temporary_files",

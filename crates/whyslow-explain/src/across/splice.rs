@@ -4,6 +4,7 @@ use whyslow_model::Ns;
 use whyslow_model::sort::IndexSort;
 
 use super::follow::Followed;
+use crate::levels::{self, Claim};
 use crate::report::{
     Activity, Actor, ActorKind, Alternative, Confidence, Finding, Grade, Hop, Missing, Part,
 };
@@ -336,16 +337,20 @@ fn name(finding: &mut Finding, rows: &[Row], (length, own_ns): (Ns, Ns)) {
         replacement.clause.with_grade(row.part.grade)
     );
     replace_verdict(finding, summary);
-    let confidence = match score {
-        score if score >= 0.75 => Confidence::High,
-        score if score >= 0.5 => Confidence::Medium,
-        _ => Confidence::Low,
-    };
-    finding.confidence = if finding.baseline.is_none() {
-        confidence.min(Confidence::Medium)
-    } else {
-        confidence
-    };
+    finding.confidence = levels::level(&Claim {
+        score,
+        share,
+        grade: row.part.grade,
+        mechanism: &row.part.mechanism,
+        root: &row.part.root,
+        culprit: row.part.culprit.kind,
+        is_usual: false,
+        is_lossy: false,
+        has_states: true,
+        has_handlers: true,
+        is_alone: finding.baseline.is_none(),
+        is_short: false,
+    });
     (finding.culprit, finding.score, finding.saved_at_most_ns) = (Some(place), score, ns);
     finding.suggestions = crate::advice::on(&row.part.mechanism, &row.part.root);
     finding.chain.clone_from(&replacement.chain);

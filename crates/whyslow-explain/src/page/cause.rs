@@ -5,16 +5,18 @@ use whyslow_model::Ns;
 use super::Drawn;
 use super::names::{call, shortened};
 use super::phrases::{Values, phrase};
-use crate::report::{Actor, ActorKind, Confidence, Grade, Part, Thing};
-use crate::sentence::{length, percent};
+use crate::report::{Activity, Actor, ActorKind, Confidence, Grade, Part, Thing};
+use crate::sentence::{first_object, length, percent};
 
 /// A culprit with a larger share explains all of the time.
 const WHOLE: f64 = 0.9;
 /// Parts with a smaller share are not listed.
 const LISTED_MIN: f64 = 0.05;
 /// Mechanisms whose predicate of a culprit ends in a clause, so that `for 3 ms` cannot follow it.
-const CLAUSE_LAST: [&str; 7] = [
+const CLAUSE_LAST: [&str; 9] = [
     "block_service",
+    "fuse_wait",
+    "lock_file",
     "lock_futex",
     "lock_inode",
     "lock_kernel",
@@ -78,11 +80,26 @@ impl Drawn<'_> {
 
     fn by_itself(&self, part: &Part) -> String {
         let subject = self.names.actor(&self.finding.target.actor);
-        let object = named(part.object.as_ref());
-        let values = values(part, "", object.as_deref());
+        let values = Values::new("", &[self.first_object(part), device(part)]);
         let did = values.fill(phrase(&part.mechanism).own);
         let likely = self.likely(part);
-        format!("{subject} {likely}{}.", self.timed(part, &did, true))
+        let within = self.call_on_cpu(part).map_or_else(String::new, |activity| {
+            format!(" in {}", call(&activity.call))
+        });
+        format!(
+            "{subject} {likely}{}{within}.",
+            self.timed(part, &did, true)
+        )
+    }
+
+    /// The system call that took most of the longest time on CPU, such as `clone` of a large process.
+    fn call_on_cpu<'p>(&self, part: &'p Part) -> Option<&'p Activity> {
+        let is_on_cpu = part.mechanism == "cpu_running" && part.root == "cpu_running";
+        let activity = part.activity.as_ref().filter(|_| is_on_cpu)?;
+        let ran = self.finding.chain.last().filter(|hop| hop.what == "ran")?;
+        let end = activity.end_ns.unwrap_or(self.recorded.end);
+        let inside = end.min(ran.end_ns) - activity.begin_ns.max(ran.begin_ns);
+        (inside * 2 >= ran.end_ns - ran.begin_ns).then_some(activity)
     }
 
     fn by_other(&self, part: &Part) -> String {
@@ -130,6 +147,13 @@ impl Drawn<'_> {
     /// At the start of a sentence.
     fn subject(&self, part: &Part) -> String {
         let subject = self.names.actor(&part.culprit);
+        // The victim's own process is named with it.
+        let subject = match part.culprit.kind {
+            ActorKind::Process if part.culprit.pid != self.finding.target.actor.pid => {
+                subject + &self.names.of_unit(&part.culprit)
+            }
+            _ => subject,
+        };
         let is_server = part.mechanism == "dns_lookup" && part.culprit.kind == ActorKind::Peer;
         let is_address = part
             .culprit
@@ -150,39 +174,41 @@ impl Drawn<'_> {
     /// The predicate of a culprit, with the thread between it and the victim.
     fn did(&self, part: &Part) -> String {
         let victim = self.names.label(&self.finding.target.actor);
-        let object = named(part.object.as_ref());
-        let values = |victim| values(part, victim, object.as_deref());
+        let (first, last) = (self.first_object(part), part.object.as_ref());
         if let Some(journal) = self.journal(part) {
             return journal;
         }
         if let Some(direct) = self.between() {
             let root = phrase(&part.root).other;
-            let did = values(self.names.label(direct)).fill(root);
+            let did = Values::new(self.names.label(direct), &[last]).fill(root);
             return format!("{did}; {}", self.held_up(part, direct));
         }
-        let did = values(victim).fill(phrase(&part.mechanism).other);
+        let did = Values::new(victim, &[first, device(part)]).fill(phrase(&part.mechanism).other);
         // What the culprit did meanwhile matters if it held or owed something.
         let owes = part.mechanism.starts_with("lock_")
             || matches!(
                 part.mechanism.as_str(),
-                "journal_wait" | "local_ipc" | "pipe_wait" | "kernel_wait"
+                "journal_wait" | "local_ipc" | "pipe_wait" | "kernel_wait" | "fuse_wait"
             );
         let is_plain = part.root == part.mechanism || !owes;
         if is_plain || part.activity.is_some() {
             return did;
         }
-        let root = values(victim).fill(phrase(&part.root).own);
+        let root = Values::new(victim, &[last]).fill(phrase(&part.root).own);
         format!("{did}, while it {root}")
+    }
+
+    /// What the victim itself waited for: the object of a part is that of the last link. `None` if
+    /// the chain does not show it.
+    fn first_object<'p>(&'p self, part: &'p Part) -> Option<&'p Thing> {
+        first_object(part, &self.finding.chain)
     }
 
     /// What the culprit held up, and how that held up the victim.
     fn held_up(&self, part: &Part, direct: &Actor) -> String {
         let victim = self.names.label(&self.finding.target.actor);
-        let values = Values {
-            victim,
-            ..Values::default()
-        };
-        let did = values.fill(phrase(&part.mechanism).other);
+        let first = self.first_object(part);
+        let did = Values::new(victim, &[first]).fill(phrase(&part.mechanism).other);
         format!("that held up {}, which {did}", self.names.actor(direct))
     }
 
@@ -199,14 +225,7 @@ impl Drawn<'_> {
             (true, false) => "file system",
             (false, _) => return None,
         };
-        let on = Values {
-            device: part
-                .object
-                .as_ref()
-                .filter(|thing| thing.kind == "device")
-                .map(|thing| thing.name.as_str()),
-            ..Values::default()
-        };
+        let on = Values::new("", &[part.object.as_ref()]);
         Some(on.fill(&format!("kept the {kind} journal{{on}} busy")))
     }
 
@@ -264,7 +283,10 @@ impl Drawn<'_> {
 
     /// A word for what is inferred and not certain.
     fn likely(&self, part: &Part) -> &'static str {
-        let is_sure = part.grade == Grade::A || self.finding.confidence == Confidence::High;
+        // That no reply came is a fact.
+        let is_sure = part.grade == Grade::A
+            || self.finding.confidence == Confidence::High
+            || (part.root == "dns_lookup" && part.mechanism == "dns_lookup");
         if is_sure { "" } else { "most likely " }
     }
 
@@ -321,8 +343,9 @@ impl Drawn<'_> {
         let listed = parts.filter(|part| part.share >= LISTED_MIN).take(LISTED);
         let shares: Vec<String> = listed
             .map(|part| {
-                let object = named(part.object.as_ref());
-                let values = values(part, "", object.as_deref());
+                let object = part.object.as_ref();
+                let own = object.filter(|_| part.root == part.mechanism);
+                let values = Values::new("", &[own, device(part)]);
                 let noun = values.fill(phrase(&part.mechanism).noun);
                 let by = match part.culprit.kind {
                     ActorKind::Own | ActorKind::Unknown | ActorKind::Timer => String::new(),
@@ -359,20 +382,9 @@ fn verb(call: &str) -> &'static str {
     }
 }
 
-fn values<'v>(part: &'v Part, victim: &'v str, object: Option<&'v str>) -> Values<'v> {
-    let device = part.object.as_ref().filter(|one| one.kind == "device");
-    Values {
-        victim,
-        device: device.map(|thing| thing.name.as_str()),
-        object,
-    }
-}
-
-/// The name of an object that a phrase can use.
-fn named(object: Option<&Thing>) -> Option<String> {
-    let object = object?;
-    let is_named = matches!(object.kind.as_str(), "lock" | "function" | "signal" | "irq");
-    is_named.then(|| shortened(&object.name))
+/// The device at the end of the chain, which most of its links are about.
+fn device(part: &Part) -> Option<&Thing> {
+    part.object.as_ref().filter(|thing| thing.kind == "device")
 }
 
 fn capitalized(text: &str) -> String {

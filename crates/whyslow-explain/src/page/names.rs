@@ -17,6 +17,8 @@ const COMMAND_MAX: usize = 60;
 struct Process {
     comm: String,
     command_line: String,
+    /// Systemd unit, or container.
+    unit: Option<String>,
 }
 
 /// Names of the explained recording by kernel id. Where an id was reused, the last name counts.
@@ -30,11 +32,13 @@ pub(super) struct Names {
 impl Names {
     pub(super) fn read(tables: &dyn Tables) -> Result<Self> {
         let mut names = Self::default();
-        let columns = (&["pid"][..], &["comm", "command_line"][..]);
+        let texts = ["comm", "command_line", "cgroup", "container"];
+        let columns = (&["pid"][..], &texts[..]);
         rows(tables, ProcessRow::TABLE, columns, None, |cells, row| {
             let process = Process {
                 comm: cells.text(0, row).to_owned(),
                 command_line: cells.text(1, row).to_owned(),
+                unit: unit(cells.text(2, row), cells.text(3, row)),
             };
             if let Some(pid) = cells.small(0, row) {
                 names.processes.insert(pid, process);
@@ -109,6 +113,13 @@ impl Names {
         format!(" ({ids}{on})")
     }
 
+    /// ` of unit nginx.service`, ` of container 3f2a…` for a process of this host where it is known.
+    pub(super) fn of_unit(&self, actor: &Actor) -> String {
+        let process = actor.pid.filter(|_| actor.host.is_none());
+        let unit = process.and_then(|pid| self.process(pid)?.unit.as_ref());
+        unit.map_or_else(String::new, |unit| format!(" of {unit}"))
+    }
+
     /// The command line of a process of this host, without the folder of the program, cut if it is
     /// long.
     pub(super) fn command_line(&self, actor: &Actor) -> Option<String> {
@@ -125,6 +136,20 @@ impl Names {
             cut
         })
     }
+}
+
+/// Digits of a container id that its tools print.
+const ID_LENGTH: usize = 12;
+
+/// The unit or container of a cgroup. Sessions of users are no units of a service.
+fn unit(cgroup: &str, container: &str) -> Option<String> {
+    if !container.is_empty() {
+        let id: String = container.chars().take(ID_LENGTH).collect();
+        return Some(format!("container {id}"));
+    }
+    let mut above = cgroup.rsplit('/');
+    let service = above.find(|name| name.ends_with(".service") && !name.starts_with("user@"));
+    service.map(|service| format!("unit {service}"))
 }
 
 /// A system call or function: `openat()`; names that are more than one word stay as they are.
@@ -180,6 +205,7 @@ pub(super) mod tests {
         let process = Process {
             comm: "python3".to_owned(),
             command_line: "/usr/bin/python3 /srv/run.py".to_owned(),
+            unit: unit("/system.slice/shop.service/worker", ""),
         };
         names.processes.insert(10, process);
         names.threads.insert((10, 10), "python3".to_owned());
@@ -241,6 +267,26 @@ pub(super) mod tests {
         let here = actor(ActorKind::Process, "python3", Some((10, 12)));
         let line = names.command_line(&here);
         assert_eq!(line.as_deref(), Some("python3 /srv/run.py"));
+    }
+
+    #[test]
+    fn a_service_or_a_container_is_a_unit() {
+        let id = "3f2a9c0d1e5b7a6f";
+        let scope = format!("/system.slice/docker-{id}.scope");
+        assert_eq!(unit(&scope, id).as_deref(), Some("container 3f2a9c0d1e5b"));
+        let user = "/user.slice/user-0.slice/user@0.service/app.slice/db.service";
+        assert_eq!(unit(user, "").as_deref(), Some("unit db.service"));
+        for none in ["/user.slice/user-0.slice/session-3.scope", "/", ""] {
+            assert_eq!(unit(none, ""), None, "{none}");
+        }
+        let names = names();
+        let here = actor(ActorKind::Process, "python3", Some((10, 12)));
+        assert_eq!(names.of_unit(&here), " of unit shop.service");
+        let there = Actor {
+            host: Some("db".to_owned()),
+            ..here
+        };
+        assert_eq!(names.of_unit(&there), "");
     }
 
     #[test]

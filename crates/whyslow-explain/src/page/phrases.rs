@@ -1,8 +1,12 @@
 //! What a culprit did, as the predicate of a sentence, for every mechanism.
 //!
 //! Placeholders: `{victim}` the thread that was held up, `{on}` ` on sda`, `{to}` ` to sda`,
-//! `{from}` ` from sda`, `{of}` ` of sda` (empty without a known device), `{name}` ` NAME` of the
-//! object (empty without one), `{in}` ` in NAME`.
+//! `{from}` ` from sda`, `{of}` ` of sda` (empty without a known device), `{lock}` ` NAME` of the
+//! lock, `{in}` ` in NAME` of the function, `{path}` ` NAME` of the file (` the file` without one),
+//! `{with}` ` for FILE` or ` with CALL`. Each takes only an object of its kind: a CPU is no lock.
+
+use super::names::shortened;
+use crate::report::Thing;
 
 /// Predicates and a noun phrase for one mechanism.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,9 +123,9 @@ pub(super) static PHRASES: &[Phrase] = &[
     ),
     of(
         "lock_program",
-        "held the lock{name} that {victim} waited for",
-        "waited for the lock{name}",
-        "waits for the lock{name}",
+        "held the lock{lock} that {victim} waited for",
+        "waited for the lock{lock}",
+        "waits for the lock{lock}",
     ),
     of(
         "unseen_wait",
@@ -131,15 +135,21 @@ pub(super) static PHRASES: &[Phrase] = &[
     ),
     of(
         "lock_kernel",
-        "held the kernel lock{name} that {victim} waited for",
-        "waited for the kernel lock{name}",
-        "waits for the kernel lock{name}",
+        "held the kernel lock{lock} that {victim} waited for",
+        "waited for the kernel lock{lock}",
+        "waits for the kernel lock{lock}",
     ),
     of(
         "lock_inode",
         "held the inode lock of the file that {victim} used",
         "waited for the inode lock of its file",
         "inode lock waits",
+    ),
+    of(
+        "lock_file",
+        "held the lock on{path} that {victim} needed",
+        "waited for the lock on{path}",
+        "waits for the lock on{path}",
     ),
     of(
         "pipe_wait",
@@ -172,6 +182,12 @@ pub(super) static PHRASES: &[Phrase] = &[
         "delayed sending",
     ),
     of(
+        "send_buffer",
+        "did not read or acknowledge data that {victim} sent",
+        "waited for space in its send buffer",
+        "waits for space in send buffers",
+    ),
+    of(
         "dns_lookup",
         "did not reply to a DNS query",
         "waited for a DNS reply",
@@ -182,6 +198,12 @@ pub(super) static PHRASES: &[Phrase] = &[
         "slept by its own timer{in}",
         "slept by its own timer{in}",
         "timer sleeps",
+    ),
+    of(
+        "polling",
+        "polled{with} between sleeps",
+        "polled{with} between sleeps",
+        "polling",
     ),
     of(
         "irq_stolen",
@@ -200,6 +222,24 @@ pub(super) static PHRASES: &[Phrase] = &[
         "stopped {victim} with a signal",
         "was stopped by a signal",
         "stopped by signals",
+    ),
+    of(
+        "frozen",
+        "froze the cgroup of {victim}",
+        "was frozen with its cgroup",
+        "time frozen with the cgroup",
+    ),
+    of(
+        "runtime_pause",
+        "paused the threads of the program (garbage collection or a safepoint)",
+        "was paused by its runtime (garbage collection or a safepoint)",
+        "pauses of the runtime",
+    ),
+    of(
+        "fuse_wait",
+        "kept {victim} waiting for a reply of the FUSE file system",
+        "waited for a reply of a FUSE file system",
+        "waits for FUSE file systems",
     ),
     of(
         "temporary_files",
@@ -282,27 +322,46 @@ pub(super) static PHRASES: &[Phrase] = &[
 ];
 
 /// Values of the placeholders.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Values<'v> {
     pub(super) victim: &'v str,
-    /// Name of the device, if the object is one.
-    pub(super) device: Option<&'v str>,
-    /// Name of the object, whatever it is.
-    pub(super) object: Option<&'v str>,
+    objects: Vec<(&'v str, String)>,
 }
 
-impl Values<'_> {
+impl<'v> Values<'v> {
+    /// With the objects of a step or a part; of several of one kind the first counts.
+    pub(super) fn new(victim: &'v str, objects: &[Option<&'v Thing>]) -> Self {
+        let objects = objects.iter().flatten();
+        let named = objects.filter(|thing| !thing.name.is_empty());
+        let objects = named.map(|thing| (thing.kind.as_str(), shortened(&thing.name)));
+        Self {
+            victim,
+            objects: objects.collect(),
+        }
+    }
+
+    fn object(&self, kind: &str) -> Option<&str> {
+        let found = self.objects.iter().find(|(of, _)| *of == kind);
+        found.map(|(_, name)| name.as_str())
+    }
+
     fn of(&self, placeholder: &str) -> String {
-        let with = |word: &str, value: Option<&str>| {
-            value.map_or_else(String::new, |value| format!(" {word} {value}"))
+        let with = |word: &str, kind: &str| {
+            let name = self.object(kind);
+            name.map_or_else(String::new, |name| format!(" {word} {name}"))
         };
         match placeholder {
             "victim" => self.victim.to_owned(),
-            "on" | "to" | "from" | "of" => with(placeholder, self.device),
-            "in" => with(placeholder, self.object),
-            "name" => self
-                .object
+            "on" | "to" | "from" | "of" => with(placeholder, "device"),
+            "in" => with("in", "function"),
+            "lock" => self
+                .object("lock")
                 .map_or_else(String::new, |name| format!(" {name}")),
+            "path" => format!(" {}", self.object("file").unwrap_or("the file")),
+            "with" => match self.object("file") {
+                Some(_) => with("for", "file"),
+                None => with("with", "function"),
+            },
             _ => String::new(),
         }
     }
@@ -342,17 +401,28 @@ mod tests {
         assert_eq!(phrase("no such mechanism").id, "unknown");
     }
 
+    fn thing(kind: &str, name: &str) -> Thing {
+        Thing {
+            kind: kind.to_owned(),
+            name: name.to_owned(),
+        }
+    }
+
     #[test]
     fn placeholders_are_filled_in_once() {
-        let values = Values {
-            victim: "{on}",
-            device: Some("sda"),
-            object: Some("sda"),
-        };
-        let filled = values.fill("kept {victim} waiting{on} for{name}{from}{in}{to}{of}");
+        let things = [
+            thing("device", "sda"),
+            thing("lock", "0xff"),
+            thing("function", "f"),
+            thing("file", "/a"),
+        ];
+        let objects: Vec<Option<&Thing>> = things.iter().map(Some).collect();
+        let values = Values::new("{on}", &objects);
+        let filled =
+            values.fill("kept {victim} waiting{on} for{lock}{from}{in}{to}{of}{path}{with}");
         assert_eq!(
             filled,
-            "kept {on} waiting on sda for sda from sda in sda to sda of sda"
+            "kept {on} waiting on sda for 0xff from sda in f to sda of sda /a for /a"
         );
         let none = Values::default();
         assert_eq!(none.fill("flushed dirty pages{to}"), "flushed dirty pages");
@@ -363,6 +433,34 @@ mod tests {
                 for place in places {
                     let name = place.split('}').next().unwrap_or("");
                     assert!(!values.of(name).is_empty(), "{}: {name}", phrase.id);
+                }
+            }
+        }
+    }
+
+    /// The object of a part is that of the last link of its chain: a CPU where the wait was for a
+    /// lock. An object without a name has none to print.
+    #[test]
+    fn no_object_is_printed_as_one_of_another_kind() {
+        let kinds = ["cpu", "lock", "function", "device", "file", "peer", "futex"];
+        for kind in kinds {
+            let (object, unnamed) = (thing(kind, "17"), thing(kind, ""));
+            for phrase in PHRASES {
+                for text in [phrase.other, phrase.own, phrase.noun] {
+                    let filled = Values::new("v", &[Some(&object)]).fill(text);
+                    let is_printed = filled.contains("17");
+                    let may_be = match kind {
+                        "lock" => text.contains("{lock}"),
+                        "function" => text.contains("{in}") || text.contains("{with}"),
+                        "file" => text.contains("{path}") || text.contains("{with}"),
+                        "device" => ["{on}", "{to}", "{from}", "{of}"]
+                            .iter()
+                            .any(|place| text.contains(place)),
+                        _ => false,
+                    };
+                    assert_eq!(is_printed, may_be, "{kind}: {filled}");
+                    let filled = Values::new("v", &[Some(&unnamed)]).fill(text);
+                    assert!(!filled.contains("  ") && !filled.ends_with(' '), "{filled}");
                 }
             }
         }

@@ -8,6 +8,7 @@ use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
 use super::Explainer;
+use crate::attempts::POLLED;
 use crate::contention::{self, Contended, FILE_LOCK, Wait};
 use crate::finding::{Subject, findings};
 use crate::report::{Actor, Contention, Finding, Followed, Group};
@@ -112,16 +113,21 @@ impl Explainer<'_> {
 
     fn of_wait(&self, lock: &Contended, wait: &Wait) -> Subject {
         let id = match lock.kind.as_str() {
-            "futex" | FILE_LOCK => format!("op:{}", wait.id),
-            _ => format!("lock:{}", wait.id),
+            _ if wait.id == POLLED => None,
+            "futex" | FILE_LOCK => Some(format!("op:{}", wait.id)),
+            _ => Some(format!("lock:{}", wait.id)),
         };
-        let reproduce = self.command(&format!("-w {id}"));
+        let window = match &id {
+            Some(id) => id.clone(),
+            None => sentence::window(wait.begin, wait.end()),
+        };
+        let reproduce = self.command(&format!("-w {window}"));
         Subject {
             utid: wait.utid,
             begin: wait.begin,
             end: wait.end(),
             kind: "lock",
-            id: Some(id),
+            id,
             what: format!("a wait for {}", named(lock)),
             cut: None,
             only_waits: false,

@@ -71,9 +71,8 @@ impl Explainer<'_> {
         };
         let found = finding(self.tables, &self.subject(id, &call, baseline))?;
         let theirs = found.culprit.map(|place| &found.parts[place].culprit);
-        other.is_same = theirs.is_some_and(|theirs| {
-            (theirs.kind, &theirs.name, theirs.pid) == (culprit.kind, &culprit.name, culprit.pid)
-        });
+        other.is_same =
+            theirs.is_some_and(|theirs| theirs.is_culprit_with(culprit, found.target.actor.pid));
         other.what = found.target.what;
         other.actor = found.target.actor;
         Ok(Some(other))

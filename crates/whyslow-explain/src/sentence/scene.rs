@@ -38,10 +38,10 @@ pub(crate) fn clause(part: &Part, victim: &str) -> Clause {
         mechanism if root == "dns_lookup" && mechanism != "dns_lookup" => scene.dns_of_another(),
         "sync_storm" | "block_queue" | "block_service" | "block_held" | "writeback_wait"
         | "journal_wait" => scene.storage(),
-        "lock_inode" | "lock_kernel" | "lock_program" | "lock_futex" => scene.lock(),
+        "lock_inode" | "lock_kernel" | "lock_program" | "lock_futex" | "lock_file" => scene.lock(),
         "cpu_runqueue" | "cpu_idle_delay" | "cpu_throttled" | "cpu_running" | "irq_stolen"
-        | "timer_sleep" => scene.cpu(),
-        "dns_lookup" | "network_remote" => scene.network(),
+        | "timer_sleep" | "polling" => scene.cpu(),
+        "dns_lookup" | "network_remote" | "send_buffer" => scene.network(),
         _ if root == "network_retransmit" => scene.network(),
         "send_delayed" | "local_ipc" | "pipe_wait" => scene.peer(),
         "reclaim" | "memory_throttle" | "dirty_throttle" | "swap_in" => scene.memory(),
@@ -86,7 +86,9 @@ impl Scene<'_> {
     /// The name of the object if it is of that kind: the object of a part is that of the last
     /// link of its chain, which may be a CPU where the wait was for a lock.
     fn object_of(&self, kind: &str) -> Option<&str> {
-        let thing = self.object().filter(|thing| thing.kind == kind);
+        let thing = self
+            .object()
+            .filter(|thing| thing.kind == kind && !thing.name.is_empty());
         thing.map(|thing| thing.name.as_str())
     }
 
@@ -164,6 +166,10 @@ impl Scene<'_> {
             ("lock_kernel", Some(lock)) => format!("kernel lock {lock}"),
             ("lock_kernel", None) => format!("the kernel lock that {victim} waited for"),
             ("lock_program", Some(lock)) => format!("the lock {lock}"),
+            ("lock_file", _) => {
+                let file = self.object_of("file").unwrap_or("the file");
+                format!("the lock on {file} that {victim} waited for")
+            }
             _ => format!("the lock that {victim} waited for"),
         };
         Clause::new(&self.culprit, HELD, what)
@@ -189,6 +195,15 @@ impl Scene<'_> {
                 ("ran", "running"),
                 format!("on the CPU of {victim}"),
             ),
+            "polling" => {
+                let what = match (self.object_of("file"), self.object_of("function")) {
+                    (Some(file), _) => format!("for {file} "),
+                    (None, Some(call)) => format!("with {call} "),
+                    (None, None) => String::new(),
+                };
+                let rest = format!("{what}between sleeps");
+                Clause::new(culprit, ("polled", "polling"), rest)
+            }
             _ => Clause::new(
                 culprit,
                 ("slept", "sleeping"),
@@ -240,6 +255,11 @@ impl Scene<'_> {
                 Clause::new("the request", WAS, format!("in transit {peer}"))
             }
             "network_remote" => self.waited(format!("for a reply from {peer}")),
+            "send_buffer" => Clause::new(
+                peer,
+                ("did not read", "not reading"),
+                format!("or acknowledge data that {} sent", self.victim),
+            ),
             _ => Clause::new(
                 format!("packets to or from {peer}"),
                 ("were", "being"),
@@ -310,6 +330,17 @@ impl Scene<'_> {
                     self.object_of("function").unwrap_or("a system call")
                 ),
             ),
+            "frozen" => Clause::new(
+                culprit,
+                ("froze", "freezing"),
+                format!("the cgroup of {victim}"),
+            ),
+            "runtime_pause" => Clause::new(
+                culprit,
+                ("paused", "pausing"),
+                "the threads of the program (garbage collection or a safepoint)",
+            ),
+            "fuse_wait" => self.waited(format!("for {culprit} to reply (FUSE)")),
             "child_wait" => self.waited(format!("for its child {culprit} to exit")),
             "signal_stop" => {
                 let rest = match self.object_of("function") {

@@ -1,5 +1,6 @@
 //! Loads the rows of a window.
 
+use rustc_hash::FxHashMap;
 use whyslow_model::row::Row;
 use whyslow_model::sort::IndexSort;
 use whyslow_model::tables::{
@@ -137,7 +138,7 @@ impl WindowSlice {
     }
 
     fn load_calls(&mut self, tables: &dyn Tables) -> Result<()> {
-        let ints = ["ts", "ts_end", "id", "utid", "ret", "errno"];
+        let ints = ["ts", "ts_end", "id", "utid", "ret", "errno", "flags"];
         let texts = ["name", "path", "fd_class"];
         let columns = (&ints[..], &texts[..]);
         let (end, window) = (self.recording_end, Some(self.window()));
@@ -161,6 +162,7 @@ impl WindowSlice {
                 fd_class: cells.text_id(2, row, interner),
                 ret: cells.int(4, row),
                 errno: cells.small(5, row),
+                flags: cells.int(6, row),
             });
         })?;
         found.index_sort_by_ints(|row| [row.utid.into(), row.begin, row.end]);
@@ -170,7 +172,28 @@ impl WindowSlice {
         syncs.index_sort_by_ints(|row| [found[*row as usize].begin, found[*row as usize].id, 0]);
         self.syncs = syncs;
         self.calls = found;
+        self.index_files();
         Ok(())
+    }
+
+    /// Indexes the calls on files that hold up other threads: locks, and the freezer.
+    fn index_files(&mut self) {
+        let (mut file_locks, mut freezes) = (FxHashMap::<_, Vec<u32>>::default(), Vec::new());
+        for (place, call) in self.calls.iter().enumerate() {
+            let Some(path) = call.path else { continue };
+            match self.interner.text(call.name) {
+                "fcntl" | "flock" => file_locks.entry(path).or_default().push(place as u32),
+                "write" if is_freezer(self.interner.text(path)) => freezes.push(place as u32),
+                _ => {}
+            }
+        }
+        let calls = &self.calls;
+        let key = |row: &u32| [calls[*row as usize].begin, calls[*row as usize].id, 0];
+        for rows in file_locks.values_mut() {
+            rows.index_sort_by_ints(key);
+        }
+        freezes.index_sort_by_ints(key);
+        (self.file_locks, self.freezes) = (file_locks, freezes);
     }
 
     fn load_requests(&mut self, tables: &dyn Tables) -> Result<()> {
@@ -380,6 +403,11 @@ fn cause_of(cause: &str, id: Option<i64>) -> Cause {
         ("received", Some(id)) => Cause::Received(id),
         _ => Cause::None,
     }
+}
+
+/// The files of cgroup v2 and v1 that freeze a cgroup.
+fn is_freezer(path: &str) -> bool {
+    path.ends_with("/cgroup.freeze") || path.ends_with("/freezer.state")
 }
 
 /// Calls that return when data has been written back.

@@ -97,6 +97,8 @@ pub(crate) struct Call {
     pub(crate) fd_class: Option<TextId>,
     pub(crate) ret: Option<i64>,
     pub(crate) errno: Option<i32>,
+    /// Flags, operation or command.
+    pub(crate) flags: Option<i64>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -284,6 +286,10 @@ pub(crate) struct WindowSlice {
     futex_wakes: FxHashMap<(Option<i32>, TextId), Vec<Futex>>,
     /// Sync calls, in order of start.
     syncs: Vec<u32>,
+    /// Calls that lock and unlock a file, by path, in order of start.
+    file_locks: FxHashMap<TextId, Vec<u32>>,
+    /// Writes to the files that freeze cgroups, in order of start.
+    freezes: Vec<u32>,
     pub(crate) losses: Vec<Loss>,
     /// Writes to files before and in the window.
     pub(crate) writes: Vec<Write>,
@@ -372,6 +378,17 @@ impl WindowSlice {
     /// Sync calls, in order of start.
     pub(crate) fn syncs(&self) -> impl Iterator<Item = &Call> {
         self.syncs.iter().map(|row| &self.calls[*row as usize])
+    }
+
+    /// Calls that lock and unlock a file, in order of start.
+    pub(crate) fn file_locks(&self, path: TextId) -> impl Iterator<Item = &Call> {
+        let rows = self.file_locks.get(&path).into_iter().flatten();
+        rows.map(|row| &self.calls[*row as usize])
+    }
+
+    /// Writes to the files that freeze cgroups, in order of start.
+    pub(crate) fn freezes(&self) -> impl Iterator<Item = &Call> {
+        self.freezes.iter().map(|row| &self.calls[*row as usize])
     }
 
     pub(crate) fn request(&self, id: i64) -> Option<&Request> {

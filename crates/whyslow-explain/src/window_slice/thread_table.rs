@@ -29,6 +29,7 @@ pub(crate) struct ThreadInfo {
 struct Process {
     /// Name of its main thread.
     comm: String,
+    cgroup: String,
     parent: Option<i32>,
     start: Option<i64>,
     exit: Option<i64>,
@@ -51,13 +52,14 @@ impl ThreadTable {
         let recorder = Recorder::of(tables)?;
         let columns = (
             &["upid", "parent_upid", "ts_start", "ts_exit"][..],
-            &["comm"][..],
+            &["comm", "cgroup"][..],
         );
         let processes = &mut thread_table.processes;
         rows(tables, ProcessRow::TABLE, columns, None, |cells, row| {
             let upid = cells.ints[0].at(row) as i32;
             let process = Process {
                 comm: cells.text(0, row).to_owned(),
+                cgroup: cells.text(1, row).to_owned(),
                 parent: cells.small(1, row),
                 start: cells.int(2, row),
                 exit: cells.int(3, row),
@@ -129,6 +131,13 @@ impl ThreadTable {
         let upid = self.get(utid).and_then(|thread_info| thread_info.upid);
         let comm = upid.and_then(|upid| self.processes.get(&upid));
         comm.map_or_else(|| self.comm(utid), |process| &process.comm)
+    }
+
+    /// Path of the cgroup of a thread's process; empty if it is not known.
+    pub(crate) fn cgroup(&self, utid: Utid) -> &str {
+        let upid = self.get(utid).and_then(|thread_info| thread_info.upid);
+        let process = upid.and_then(|upid| self.processes.get(&upid));
+        process.map_or("", |process| &process.cgroup)
     }
 
     /// Main thread of the parent, if the process of a thread was short-lived.

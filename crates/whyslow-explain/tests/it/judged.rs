@@ -3,8 +3,12 @@
 use std::fmt::Write as _;
 
 use whyslow_explain::{Judged, Query, Report, explain};
-use whyslow_model::Window;
+use whyslow_model::tables::Collected;
+use whyslow_model::{Symbols, Window};
+use whyslow_store::{MemoryTables, RecordingInfo};
 use whyslow_test_recordings::Recorded;
+
+use crate::it::blank;
 
 const ALL_CLEAR: &str = "no operation took much longer";
 
@@ -146,4 +150,39 @@ fn counters_beside_recorded_topics_are_no_averages_of_another_tool() {
         "{:?}",
         none.reasons
     );
+}
+
+#[test]
+fn dns_lookups_alone_are_no_all_clear() {
+    let mut trace = String::from("0.900000 [0] state_process tid=10 pid=10 comm=app\n");
+    for second in 1..5 {
+        let _ = writeln!(
+            trace,
+            "{second}.010000 [0] (tid=10 pid=10 comm=app) lookup since={second}.001 \
+             function=getaddrinfo host=db code=0"
+        );
+    }
+    let report = report(&trace, &Query::default());
+    assert_eq!(reason(&report), "calls_not_recorded");
+}
+
+#[test]
+fn requests_alone_allow_a_statement_about_requests() {
+    let (mut rows, mut symbols) = (Collected::default(), Symbols::new());
+    for id in 0..100 {
+        let span = (id, 1_000_000_000 + 100_000_000 * id, 20_000_000 + 1000 * id);
+        let request = blank::request(span, ("server", "nginx"), &mut symbols);
+        rows.request.push(request);
+    }
+    let info = RecordingInfo {
+        begin_ns: 0,
+        end_ns: 12_000_000_000,
+        ..RecordingInfo::default()
+    };
+    let tables = MemoryTables::new(&rows, &symbols, info);
+    let report = explain(&tables, &Query::default(), None).expect("an answer");
+    assert_eq!(report.judged, Judged::NothingSlow, "{:?}", report.patterns);
+    assert!(!report.caveats.iter().any(|one| one.contains(ALL_CLEAR)));
+    let is_limited = |one: &String| one.contains("no request took much longer");
+    assert!(report.caveats.iter().any(is_limited), "{:?}", report.caveats);
 }

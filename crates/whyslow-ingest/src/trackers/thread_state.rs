@@ -12,6 +12,9 @@
 //! `unknown`. Resolving it for all threads at the time of the loss was rejected, because it would
 //! cost every thread for every lost packet.
 //!
+//! A thread that was never switched in although it ran again was recorded by a tracer of one process:
+//! its sleeps begin with a switch and end, at the latest, with its next event.
+//!
 //! A thread asleep elsewhere could in theory have been woken, run and slept again, all within one
 //! loss of another CPU. That is not assumed: it would make every state unknown in a recording with
 //! one lost packet.
@@ -89,6 +92,8 @@ pub(super) struct ThreadStates {
     open: Vec<Option<Open>>,
     /// By slot: off-CPU for the last time. Contradicting events do not start a new life.
     over: Vec<bool>,
+    /// By slot: a switch to the thread was seen.
+    entered: Vec<bool>,
     /// By slot: last known priority.
     prios: Vec<Option<i32>>,
     reasons: [Sym; RUNNABLE_REASONS.len()],
@@ -103,6 +108,7 @@ impl ThreadStates {
         Self {
             open: Vec::new(),
             over: Vec::new(),
+            entered: Vec::new(),
             prios: Vec::new(),
             reasons: RUNNABLE_REASONS.map(|name| symbols.intern(name)),
             names: THREAD_STATES.map(|name| symbols.intern(name)),
@@ -146,6 +152,7 @@ impl ThreadStates {
         }
         self.close(thread, ts, None, out);
         self.start(thread, State::Running, Some(cpu), ts);
+        self.entered[thread.index()] = true;
     }
 
     /// The thread turned out to be running since a time at which no switch reported it.
@@ -163,7 +170,15 @@ impl ThreadStates {
                 self.start(thread, State::Running, Some(cpu), since);
             }
             Some(open) => {
-                self.doubt(thread, open.since, out);
+                if self.is_seen_leaving_only(thread, &open) {
+                    // It slept until some time before.
+                    self.open[thread.index()] = Some(Open {
+                        begin_known: false,
+                        ..open
+                    });
+                } else {
+                    self.doubt(thread, open.since, out);
+                }
                 self.close(thread, now, None, out);
                 self.start(thread, State::Running, Some(cpu), now);
             }
@@ -175,6 +190,13 @@ impl ThreadStates {
         if let Some(open) = self.slot(thread) {
             open.begin_known = false;
         }
+    }
+
+    /// Whether a thread went to sleep, and switches to it are not recorded at all: a tracer of one
+    /// process (`perf record -p`) records a switch in the context of the thread that leaves.
+    fn is_seen_leaving_only(&self, thread: &ThreadRef, open: &Open) -> bool {
+        let is_asleep = matches!(open.state, State::Sleeping | State::Uninterruptible);
+        is_asleep && open.begin_known && !self.entered[thread.index()]
     }
 
     /// The thread was switched out.
@@ -353,6 +375,7 @@ impl ThreadStates {
         }
         if let Some(over) = self.over.get_mut(thread.index()) {
             *over = false;
+            self.entered[thread.index()] = false;
             self.prios[thread.index()] = None;
         }
     }
@@ -394,6 +417,7 @@ impl ThreadStates {
         if self.open.len() <= thread.index() {
             self.open.resize(thread.index() + 1, None);
             self.over.resize(thread.index() + 1, false);
+            self.entered.resize(thread.index() + 1, false);
             self.prios.resize(thread.index() + 1, None);
         }
     }

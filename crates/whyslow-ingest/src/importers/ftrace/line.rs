@@ -8,6 +8,7 @@
 //! ```
 
 use whyslow_model::Ns;
+use whyslow_model::event::Interrupt;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Line<'t> {
@@ -15,6 +16,8 @@ pub(super) struct Line<'t> {
     pub(super) pid: Option<i32>,
     pub(super) tid: i32,
     pub(super) cpu: Option<i32>,
+    /// Interrupt that the CPU was serving, if flags are printed.
+    pub(super) interrupt: Option<Interrupt>,
     pub(super) ts: Ns,
     /// With its subsystem, if printed.
     pub(super) event: &'t str,
@@ -40,6 +43,7 @@ impl<'t> Line<'t> {
             pid,
             tid,
             cpu,
+            interrupt: interrupt(before),
             ts,
             event,
             text: text.trim(),
@@ -92,6 +96,20 @@ fn cpu(before: &str) -> (&str, Option<i32>) {
     }
 }
 
+/// The third of the flags after the CPU, as in `d.h1.`: hard interrupt, softirq, NMI or none.
+fn interrupt(before: &str) -> Option<Interrupt> {
+    let flags = before.rsplit_once(']')?.1.trim();
+    if !(4..=6).contains(&flags.len()) || flags.contains(' ') {
+        return None;
+    }
+    match flags.as_bytes()[2] {
+        b'h' | b'H' | b'z' | b'Z' => Some(Interrupt::Hard),
+        b's' => Some(Interrupt::Soft),
+        b'.' => Some(Interrupt::None),
+        _ => None,
+    }
+}
+
 fn task_of(task: &str) -> Option<(&str, Option<i32>, i32)> {
     let task = task.trim();
     // `(   1183)`, or `(-------)` if the process is unknown.
@@ -134,6 +152,21 @@ fn name(rest: &str) -> Option<(&str, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn flags_show_the_interrupt() {
+        let of = |flags: &str| {
+            let line = format!("  dd-7  [001] {flags} 18804.031273: sched_waking: comm=x");
+            Line::read(&line).expect("a line").interrupt
+        };
+        assert_eq!(of("d..2."), Some(Interrupt::None));
+        assert_eq!(of("dNh2."), Some(Interrupt::Hard));
+        assert_eq!(of("d.H2"), Some(Interrupt::Hard));
+        assert_eq!(of("..s1."), Some(Interrupt::Soft));
+        assert_eq!(of(""), None);
+        // The flags of `perf script` are no flags of ftrace.
+        assert_eq!(of("d"), None);
+    }
 
     #[test]
     fn lines_of_all_tools_are_taken_apart() {

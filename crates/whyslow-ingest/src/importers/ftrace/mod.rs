@@ -190,6 +190,7 @@ impl Translator {
             tid: Some(line.tid),
             pid: line.pid,
             comm: Some(line.comm.as_bytes()).filter(|comm| !comm.is_empty()),
+            interrupt: line.interrupt,
             ..Context::default()
         };
         let mut pending = Pending {

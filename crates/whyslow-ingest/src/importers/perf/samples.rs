@@ -93,7 +93,11 @@ impl PerfSource {
             _ => None,
         };
         match body {
-            Some(body) => take(at.event(body)),
+            Some(body) => {
+                let mut event = at.whole(body);
+                event.context.interrupt = class.interrupt(sample.raw);
+                take(Item::Event(event));
+            }
             None => self.cut += 1,
         }
         if let Some((prev, state, next)) = switch {

@@ -270,6 +270,7 @@ impl TraceDatSource {
         let context = Context {
             tid,
             comm: comm.map(Vec::as_slice),
+            interrupt: class.raw.interrupt(raw),
             ..Context::default()
         };
         take(Item::Event(Event {

@@ -1,6 +1,6 @@
 //! Kernel events as raw bytes, as in perf and ftrace.
 
-use whyslow_model::event::{Body, SyscallArgs};
+use whyslow_model::event::{Body, Interrupt, SyscallArgs};
 
 use super::format::{Field, Format, Kind};
 use super::syscall::{self, SyscallClass};
@@ -9,6 +9,9 @@ use super::{Declared, Facts, Fields, Mapping, Source, find};
 
 /// Maximum number of fields that a definition uses.
 const SLOTS_MAX: usize = 16;
+/// Bits of `common_flags`: within a hard interrupt or an NMI, or a softirq.
+const FLAGS_HARD: i64 = 0x08 | 0x40;
+const FLAGS_SOFT: i64 = 0x10;
 /// Maximum number of array elements read per event.
 const NUMBERS_MAX: usize = 8;
 
@@ -17,6 +20,8 @@ pub(in crate::importers) struct RawClass {
     pub(in crate::importers) name: String,
     meaning: Meaning,
     slots: Vec<Option<Field>>,
+    /// `common_flags`.
+    flags: Option<Field>,
     facts: Facts,
     is_big_endian: bool,
 }
@@ -79,6 +84,7 @@ impl RawClass {
                 .take(SLOTS_MAX)
                 .map(|name| format.field(name).cloned())
                 .collect(),
+            flags: format.field("common_flags").cloned(),
             facts,
             is_big_endian,
         }
@@ -95,6 +101,17 @@ impl RawClass {
 
     pub(in crate::importers) fn is_unused(&self) -> bool {
         matches!(self.meaning, Meaning::Other)
+    }
+
+    /// The interrupt that the CPU was serving: the thread of the event is a bystander then.
+    pub(in crate::importers) fn interrupt(&self, raw: &[u8]) -> Option<Interrupt> {
+        let field = self.flags.as_ref()?;
+        let bytes = raw.get(field.offset..field.offset.checked_add(field.size)?)?;
+        Some(match self.number(bytes, false)? {
+            flags if flags & FLAGS_HARD != 0 => Interrupt::Hard,
+            flags if flags & FLAGS_SOFT != 0 => Interrupt::Soft,
+            _ => Interrupt::None,
+        })
     }
 
     /// `None` if a required field is missing.
@@ -252,6 +269,24 @@ mod tests {
         assert_eq!(number(&[0xff; 8], false, false), Some(-1));
         assert_eq!(number(&[], false, false), None);
         assert_eq!(number(&[0; 9], false, false), None);
+    }
+
+    #[test]
+    fn the_interrupt_is_read_from_the_common_flags() {
+        let with = "name: sched_waking\nID: 7\nformat:\n\
+            \tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n";
+        let interrupt = |format: &str, raw: &[u8]| {
+            let format = Format::parse("sched", format).expect("a format");
+            RawClass::new(&format, Facts::default(), false, |_| true).interrupt(raw)
+        };
+        assert_eq!(interrupt(with, &[7, 0, 0x01]), Some(Interrupt::None));
+        assert_eq!(interrupt(with, &[7, 0, 0x09]), Some(Interrupt::Hard));
+        assert_eq!(interrupt(with, &[7, 0, 0x18]), Some(Interrupt::Hard));
+        assert_eq!(interrupt(with, &[7, 0, 0x11]), Some(Interrupt::Soft));
+        assert_eq!(interrupt(with, &[7, 0, 0x40]), Some(Interrupt::Hard));
+        assert_eq!(interrupt(with, &[7, 0]), None);
+        let without = "name: sched_waking\nID: 7\nformat:\n";
+        assert_eq!(interrupt(without, &[7, 0, 0x08]), None);
     }
 
     #[test]

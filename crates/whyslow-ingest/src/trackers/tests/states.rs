@@ -297,3 +297,44 @@ fn a_replaced_thread_ends_with_its_last_event() {
         30 - 2 runnable",
     );
 }
+
+#[test]
+fn a_tracer_of_one_process_records_no_switches_to_it() {
+    // `perf record -p`: the next event of the thread ends its sleep at the latest.
+    let script = "
+        10 c0 ctx=7/7:a other
+        20 c0 ctx=7/7:a switch 7:a D 0:swapper/0
+        40 c0 ctx=7/7:a other
+        50 c0 ctx=7/7:a switch 7:a S 0:swapper/0
+        90 c1 ctx=7/7:a other
+        finish 95";
+    check(
+        script,
+        "thread_state",
+        "ts dur ts_end state",
+        "
+        10 - 20 running
+        20 - 40 uninterruptible
+        40 - 50 running
+        50 - 90 sleeping
+        90 - - running",
+    );
+}
+
+#[test]
+fn a_missing_switch_to_a_thread_that_had_others_leaves_its_sleep_unknown() {
+    let script = "
+        10 c0 switch 0:swapper/0 R 7:a
+        20 c0 ctx=7/7:a switch 7:a D 0:swapper/0
+        40 c0 ctx=7/7:a other
+        finish 50";
+    check(
+        script,
+        "thread_state",
+        "ts state",
+        "
+        10 running
+        20 unknown
+        40 running",
+    );
+}
