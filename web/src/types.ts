@@ -107,6 +107,17 @@ export interface Actor {
     readonly host?: string;
 }
 
+/** Calls of one kind that a request consisted of. */
+export interface Did {
+    readonly call: string;
+    readonly path: string | null;
+    readonly count: number;
+    readonly dur_ns: Ns;
+    readonly share: number;
+    readonly bytes: number | null;
+    readonly id: string;
+}
+
 /** A request to another host. */
 export interface Crossing {
     readonly from_host?: string;
@@ -251,6 +262,7 @@ export interface Finding {
     readonly suggestions: readonly string[];
     readonly caveats: readonly string[];
     readonly reproduce: string | null;
+    readonly did?: readonly Did[];
     readonly across?: readonly Crossing[];
 }
 

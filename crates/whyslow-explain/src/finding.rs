@@ -21,10 +21,18 @@ use crate::{blocks, overlap, sentence};
 const SLOWER_MIN: f64 = 2.0;
 /// Parts with a smaller share of the time are not listed as alternatives.
 const ALTERNATIVE_MIN: f64 = 0.15;
+/// A part of a request that is at least this long is listed, whatever its share.
+const NOTICED_NS: Ns = 100_000_000;
+/// Maximum number of alternatives.
+const ALTERNATIVES: usize = 12;
 /// Waits for other hosts that can be followed there.
 const REMOTE_MAX: usize = 64;
 /// A shorter operation is slow only relative to a baseline.
 const SHORT_NS: Ns = 1_000_000;
+
+/// Caveat of an operation that cannot be compared with others.
+pub(crate) const NO_BASELINE: &str =
+    "no baseline (fewer than 20 such operations recorded): usual duration unknown";
 
 /// What is to be explained.
 #[derive(Debug, Clone)]
@@ -214,6 +222,8 @@ impl FindingBuilder<'_, '_> {
         }
         Finding {
             across: Vec::new(),
+            did: Vec::new(),
+            behind: None,
             is_trigger: false,
             page: Page::default(),
             remote,
@@ -370,8 +380,11 @@ impl FindingBuilder<'_, '_> {
         let parts = self.parts.iter().enumerate();
         parts
             .filter(|(_, blamed)| {
-                blamed.part.share >= ALTERNATIVE_MIN && !same(blamed) && !blamed.is_tracer
+                let is_much = blamed.part.share >= ALTERNATIVE_MIN
+                    || self.subject.kind == "request" && blamed.part.dur_ns >= NOTICED_NS;
+                is_much && !same(blamed) && !blamed.is_tracer
             })
+            .take(ALTERNATIVES)
             .map(|(place, blamed)| Alternative {
                 part: place,
                 summary: format!(
@@ -397,10 +410,7 @@ impl FindingBuilder<'_, '_> {
             );
         }
         if self.subject.baseline.is_none() && self.subject.kind == "operation" {
-            caveats.push(
-                "no baseline (fewer than 20 such operations recorded): usual duration unknown"
-                    .into(),
-            );
+            caveats.push(NO_BASELINE.into());
         }
         if self.is_short() && self.subject.kind != "operation" {
             caveats.push("no baseline, and shorter than 1 ms: it may be as fast as usual".into());

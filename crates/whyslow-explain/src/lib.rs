@@ -56,8 +56,8 @@ pub use page::{
 pub use query::{FINDINGS, Query, explain};
 pub use report::{
     Activity, Actor, ActorKind, Also, Alternative, Baseline, ClockBounds, Confidence, Contention,
-    Crossing, Difference, Excess, Finding, Grade, Group, Hop, Judged, MarkNote, Missing, Neighbour,
-    Observation, Part, Pattern, Reason, Report, SCHEMA, Target, Thing, Versus,
+    Crossing, Did, Difference, Excess, Finding, Grade, Group, Hop, Judged, MarkNote, Missing,
+    Neighbour, Observation, Part, Pattern, Reason, Report, SCHEMA, Target, Thing, Versus,
 };
 pub use requests::requests_versus;
 pub use trigger::Trigger;

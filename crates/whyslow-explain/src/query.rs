@@ -1,5 +1,6 @@
 //! The query of `explain`, and its report.
 
+mod always;
 mod caveats;
 mod contended;
 mod devices;
@@ -125,6 +126,7 @@ fn unwritten(
         && table == RequestRow::TABLE.name
     {
         let finding = crate::requests::one(tables, *id, &query.recording)?;
+        report.observations = crate::requests::patterns_of(tables, &finding, &query.recording)?;
         report.findings.push(finding);
     } else if let Some((table, id)) = &query.operation {
         report.findings.push(explainer.operation(table, *id)?);
@@ -181,6 +183,8 @@ struct Called {
     cut: Option<String>,
     /// Error number; 0 if it succeeded or had not ended.
     errno: i32,
+    /// What it sends to, if that has another end.
+    to: Option<&'static str>,
 }
 
 impl Explainer<'_> {
@@ -252,7 +256,7 @@ impl Explainer<'_> {
             ..Wanted::default()
         };
         let groups = slow::groups(self.tables, &wanted, elsewhere.as_ref())?;
-        let group = groups.into_iter().next();
+        let group = groups.into_iter().find(|group| group.like.to == call.to);
         let baseline = group.as_ref().and_then(|group| group.baseline.clone());
         let mut finding = self.called(id, &call, baseline)?;
         if let (Some(other), Some(group)) = (self.other, &group) {
@@ -353,7 +357,7 @@ impl Explainer<'_> {
         let [ids, ts, ts_end, utid] =
             ["id", "ts", "ts_end", "utid"].map(|name| projection.need(name));
         let [name, path, cut] = ["name", "path", "cut"].map(|name| projection.need(name));
-        let errno = projection.need("errno");
+        let (errno, class) = (projection.need("errno"), projection.need("fd_class"));
         let mut found = None;
         let here = Window::new(window.begin, window.begin + 1);
         in_order(self.tables, &projection.scan(Some(here)), |batch| {
@@ -364,11 +368,13 @@ impl Explainer<'_> {
             let Some(utid) = utid.ints(batch)?.get(row) else {
                 return Ok(ControlFlow::Break(()));
             };
+            let name = name.texts(batch)?.get(row).unwrap_or("");
             found = Some(Called {
                 utid: utid as i32,
                 begin: ts.ints(batch)?.at(row),
                 end: ts_end.ints(batch)?.get(row),
-                name: name.texts(batch)?.get(row).unwrap_or("").to_owned(),
+                name: name.to_owned(),
+                to: slow::sends_to(name, class.texts(batch)?.get(row)),
                 path: path.texts(batch)?.get(row).map(str::to_owned),
                 cut: cut.texts(batch)?.get(row).map(str::to_owned),
                 errno: errno.ints(batch)?.get(row).unwrap_or(0) as i32,
@@ -495,6 +501,8 @@ impl Explainer<'_> {
         };
         let elsewhere = self.elsewhere(&query.calls)?;
         let groups = slow::groups(self.tables, &wanted, elsewhere.as_ref())?;
+        let (always, groups): (Vec<SlowGroup>, Vec<SlowGroup>) =
+            groups.into_iter().partition(|group| group.always.is_some());
         let limit = match query.limit.unwrap_or(FINDINGS) {
             0 => usize::MAX,
             limit => limit,
@@ -519,6 +527,7 @@ impl Explainer<'_> {
         }
         findings.truncate(limit);
         self.follow_others(&mut findings)?;
+        self.add_always(&always, limit, &mut findings)?;
         Ok(findings)
     }
 

@@ -8,6 +8,13 @@ use crate::report::{ActorKind, Also, Confidence, Finding};
 /// Minimum time of a finding, as a share of the time of the largest one.
 const WORTH_MIN: f64 = 0.02;
 
+/// The same of a finding without a culprit beside others with one.
+const UNKNOWN_MIN: f64 = 0.25;
+/// A finding precedes slow requests if its time is this many times as long …
+const REQUESTS_FIRST: Ns = 4;
+/// … or, if those have no culprit, this part of it.
+const UNKNOWN_LAST: Ns = 4;
+
 /// Orders findings, those with a culprit first, and keeps one for each culprit. A finding of its
 /// effect on another thread takes precedence over one of its own slow operation, as both have the
 /// same cause.
@@ -29,9 +36,10 @@ pub(crate) fn ranked(findings: Vec<Finding>) -> Vec<Finding> {
     findings.index_sort_by_key(|finding| std::cmp::Reverse(weight(finding)));
     let most = findings.iter().map(excess).max().unwrap_or(0);
     findings.retain(|finding| excess(finding) as f64 >= WORTH_MIN * most as f64);
-    // Findings without a culprit are reported only if there are no others.
+    // Without a culprit, it is reported after the others if that is much of what was slow.
     if findings.iter().any(|finding| finding.culprit.is_some()) {
-        findings.retain(|finding| finding.culprit.is_some());
+        let is_much = |finding: &Finding| excess(finding) as f64 >= UNKNOWN_MIN * most as f64;
+        findings.retain(|finding| finding.culprit.is_some() || is_much(finding));
     }
     let mut kept: Vec<Finding> = Vec::new();
     for finding in findings {
@@ -79,12 +87,122 @@ pub(crate) fn add_by_time(findings: &mut Vec<Finding>, locks: Vec<Finding>) {
     }
 }
 
+/// Adds findings of slow requests, which are what users notice: before other findings, unless these
+/// account for much more time. One with the same cause as another finding is part of that one, so
+/// that a wait of a server and the requests that it delayed are one incident. The first `fixed`
+/// findings stay where they are.
+pub(crate) fn add_requests(findings: &mut Vec<Finding>, mut requests: Vec<Finding>, fixed: usize) {
+    let at_times = findings
+        .iter()
+        .chain(&requests)
+        .filter(|one| !is_always(one));
+    let least = WORTH_MIN * at_times.map(excess).max().unwrap_or(0) as f64;
+    requests.retain(|finding| excess(finding) as f64 >= least);
+    requests.index_sort_by_key(|finding| std::cmp::Reverse(order(finding, excess(finding))));
+    for mut finding in requests {
+        let same = findings
+            .iter()
+            .position(|other| is_same_cause(other, &finding));
+        let Some(same) = same else {
+            place(findings, finding, fixed);
+            continue;
+        };
+        let mut other = findings.remove(same);
+        let is_fixed = same < fixed;
+        if is_fixed || other.target.kind == "request" || explains(&other, &finding) {
+            other.also.insert(0, also_of(finding));
+            finding = other;
+        } else {
+            finding.also.append(&mut other.also);
+            finding.also.insert(0, also_of(other));
+        }
+        if is_fixed {
+            findings.insert(same, finding);
+        } else {
+            place(findings, finding, fixed);
+        }
+    }
+}
+
+/// Inserts a finding of requests.
+fn place(findings: &mut Vec<Finding>, finding: Finding, fixed: usize) {
+    let time = requests_time(&finding).unwrap_or_else(|| excess(&finding));
+    let is_after = |other: &Finding| match requests_time(other) {
+        Some(theirs) => order(other, theirs) < order(&finding, time),
+        None if is_always(other) || is_always(&finding) => is_always(other),
+        None if finding.culprit.is_some() || other.culprit.is_none() => {
+            excess(other) < REQUESTS_FIRST * time
+        }
+        None => excess(other) * UNKNOWN_LAST < time,
+    };
+    let fixed = fixed.min(findings.len());
+    let at = findings[fixed..].iter().position(is_after);
+    findings.insert(at.map_or(findings.len(), |at| fixed + at), finding);
+}
+
+/// Requests with a culprit are before the others, those that are slow at times before those that
+/// always are, and those that are slow compared with others before those without any to compare
+/// with.
+fn order(finding: &Finding, time: Ns) -> (bool, bool, bool, Ns) {
+    let (has_culprit, has_usual) = (finding.culprit.is_some(), finding.baseline.is_some());
+    (has_culprit, !is_always(finding), has_usual, time)
+}
+
+fn is_always(finding: &Finding) -> bool {
+    finding.group.as_ref().is_some_and(|group| group.is_always)
+}
+
+/// Time of the slow requests of a finding; none if it has no requests.
+fn requests_time(finding: &Finding) -> Option<Ns> {
+    let is_request = |also: &&Also| is_request(also.id.as_deref());
+    let delayed = finding.also.iter().filter(is_request);
+    let delayed = delayed.map(|also| also.dur_ns * also.count as Ns).max();
+    let own = (finding.target.kind == "request").then(|| excess(finding));
+    own.max(delayed)
+}
+
+fn is_request(id: Option<&str>) -> bool {
+    id.is_some_and(|id| id.starts_with("request:"))
+}
+
+/// Whether two findings have the same culprit.
+fn is_same_cause(one: &Finding, other: &Finding) -> bool {
+    let culprit = |finding: &Finding| -> Option<(ActorKind, String, Option<i32>)> {
+        let part = &finding.parts[finding.culprit?];
+        let actor = match part.culprit.kind {
+            ActorKind::Own => &finding.target.actor,
+            _ => &part.culprit,
+        };
+        let kind = match part.culprit.kind {
+            ActorKind::Own | ActorKind::Kernel => ActorKind::Process,
+            kind => kind,
+        };
+        let is_one = actor.pid.is_some() || matches!(kind, ActorKind::Device | ActorKind::Peer);
+        is_one.then(|| (kind, actor.name.clone(), actor.pid))
+    };
+    culprit(one).is_some_and(|one| culprit(other) == Some(one))
+}
+
+/// Whether a call of another thread is what a slow request waited for.
+fn explains(call: &Finding, request: &Finding) -> bool {
+    let is_of_other = call.target.actor.tid != request.target.actor.tid;
+    is_of_other && 2 * length(call) >= length(request)
+}
+
 fn also_of(finding: Finding) -> Also {
+    let many = finding
+        .group
+        .as_ref()
+        .filter(|group| finding.target.kind == "request" && group.count > 1);
+    let what = match many {
+        Some(group) => group.operation.clone(),
+        None => finding.target.what.clone(),
+    };
     Also {
         begin_ns: finding.target.begin_ns,
         dur_ns: length(&finding),
         count: finding.group.map_or(1, |group| group.count),
-        what: finding.target.what,
+        what,
         id: finding.target.id,
         actor: finding.target.actor,
     }
@@ -114,5 +232,129 @@ fn excess(finding: &Finding) -> Ns {
     match &finding.group {
         Some(group) => group.dur_ns_total - usual * group.count as Ns,
         None => finding.target.end_ns - finding.target.begin_ns - usual,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{Actor, Baseline, Group, Part, Target};
+
+    const MS: Ns = 1_000_000;
+
+    /// A finding of one operation of a thread with a culprit of that process id.
+    fn finding(id: &str, (pid, dur): (i32, Ns), culprit: Option<i32>) -> Finding {
+        let actor = |kind, pid: i32| Actor {
+            kind,
+            name: format!("p{pid}"),
+            pid: Some(pid),
+            tid: Some(pid),
+            host: None,
+        };
+        let kind = if is_request(Some(id)) {
+            "request"
+        } else {
+            "operation"
+        };
+        Finding {
+            target: Target {
+                kind: kind.into(),
+                id: Some(id.to_owned()),
+                what: id.to_owned(),
+                actor: actor(ActorKind::Own, pid),
+                begin_ns: 0,
+                end_ns: dur,
+                cut: None,
+            },
+            parts: culprit
+                .map(|pid| Part {
+                    culprit: actor(ActorKind::Process, pid),
+                    dur_ns: dur,
+                    ..Part::default()
+                })
+                .into_iter()
+                .collect(),
+            culprit: culprit.map(|_| 0),
+            ..Finding::default()
+        }
+    }
+
+    fn order_of(calls: Vec<Finding>, requests: Vec<Finding>) -> Vec<(String, usize)> {
+        let mut findings = calls;
+        add_requests(&mut findings, requests, 0);
+        let ids = findings.into_iter();
+        ids.map(|one| (one.target.id.unwrap_or_default(), one.also.len()))
+            .collect()
+    }
+
+    fn found(ids: &[(&str, usize)]) -> Vec<(String, usize)> {
+        let ids = ids.iter();
+        ids.map(|(id, also)| ((*id).to_owned(), *also)).collect()
+    }
+
+    #[test]
+    fn requests_precede_calls_that_do_not_take_much_longer() {
+        let request = || vec![finding("request:1", (10, 300 * MS), Some(20))];
+        let call = |ms| vec![finding("op:1", (30, ms * MS), Some(40))];
+        assert_eq!(
+            order_of(call(400), request()),
+            found(&[("request:1", 0), ("op:1", 0)])
+        );
+        assert_eq!(
+            order_of(call(3000), request()),
+            found(&[("op:1", 0), ("request:1", 0)])
+        );
+        // Without a culprit, it does not hide one.
+        let unknown = vec![finding("request:1", (10, 300 * MS), None)];
+        assert_eq!(
+            order_of(call(200), unknown.clone()),
+            found(&[("op:1", 0), ("request:1", 0)])
+        );
+        assert_eq!(
+            order_of(call(10), unknown),
+            found(&[("request:1", 0), ("op:1", 0)])
+        );
+    }
+
+    #[test]
+    fn one_incident_is_one_finding() {
+        let requests = |culprit| {
+            vec![
+                finding("request:1", (10, 300 * MS), Some(culprit)),
+                finding("request:2", (11, 250 * MS), Some(culprit)),
+            ]
+        };
+        // A call of the server is what its client waited for.
+        let call = vec![finding("op:1", (20, 280 * MS), Some(40))];
+        assert_eq!(order_of(call, requests(40)), found(&[("op:1", 2)]));
+        // A short one is a part of the request.
+        let call = vec![finding("op:1", (20, 20 * MS), Some(40))];
+        assert_eq!(order_of(call, requests(40)), found(&[("request:1", 2)]));
+        let call = vec![finding("op:1", (20, 280 * MS), Some(41))];
+        assert_eq!(
+            order_of(call, requests(40)),
+            found(&[("request:1", 1), ("op:1", 0)])
+        );
+    }
+
+    #[test]
+    fn what_is_always_slow_comes_last() {
+        let always = |mut finding: Finding| {
+            finding.group = Some(Group {
+                count: 100,
+                dur_ns_total: 100 * (finding.target.end_ns),
+                is_always: true,
+                ..Group::default()
+            });
+            finding
+        };
+        let calls = vec![always(finding("op:1", (30, 100 * MS), Some(40)))];
+        let mut slow = finding("request:2", (11, 50 * MS), Some(21));
+        slow.baseline = Some(Baseline::default());
+        let requests = vec![always(finding("request:1", (10, 300 * MS), Some(20))), slow];
+        assert_eq!(
+            order_of(calls, requests),
+            found(&[("request:2", 0), ("request:1", 0), ("op:1", 0)])
+        );
     }
 }

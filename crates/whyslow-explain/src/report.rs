@@ -286,6 +286,9 @@ pub struct Group {
     /// Threads of the slow operations, as far as they are known.
     #[serde(skip)]
     pub(crate) threads: usize,
+    /// Such operations are always slow: there is no usual duration to compare them with.
+    #[serde(skip)]
+    pub(crate) is_always: bool,
     /// Further slow operations with a followed wait chain, the longest first.
     #[serde(skip)]
     pub(crate) others: Vec<Followed>,
@@ -403,11 +406,30 @@ pub struct Also {
     pub count: u64,
 }
 
+/// Calls of one kind that the threads of a request made on files of one path pattern.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Did {
+    /// Name of the system call.
+    pub call: String,
+    /// Path pattern of the files; null for calls without a file.
+    pub path: Option<String>,
+    /// Number of calls.
+    pub count: u64,
+    /// Sum of their durations in ns.
+    pub dur_ns: Ns,
+    /// Share of the duration of the request.
+    pub share: f64,
+    /// Bytes that they transferred; null for calls that transfer none.
+    pub bytes: Option<i64>,
+    /// Id of the longest, for other commands: `op:17`.
+    pub id: String,
+}
+
 /// A known pattern of behaviour: short-lived temporary files, a flooded log, …
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Observation {
     /// temporary_files, log_flood, fsync_neighbour, metadata_storm, old_data, misbehaving_disk,
-    /// device_busy, slow_lookup, request_flood, error_burst, …
+    /// slow_device, device_busy, slow_lookup, request_flood, error_burst, …
     pub kind: String,
     /// The actor that does it.
     pub culprit: Actor,
@@ -573,6 +595,13 @@ pub struct Finding {
     /// Requests to other hosts that it waited for, if recordings of such hosts were given.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub across: Vec<Crossing>,
+    /// The calls that a request consisted of, by call and path pattern; those with the most time
+    /// first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub did: Vec<Did>,
+    /// The other request that kept the culprit busy, as a clause.
+    #[serde(skip)]
+    pub(crate) behind: Option<String>,
     #[serde(skip)]
     pub(crate) remote: Remote,
 }

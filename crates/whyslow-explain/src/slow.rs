@@ -3,6 +3,8 @@
 //! Operations with different results are not similar: a call that fails at once with ENOENT or
 //! EAGAIN does not show how long one takes that does its work.
 
+mod always;
+
 use std::ops::ControlFlow;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -18,15 +20,20 @@ use whyslow_store::Tables;
 
 use crate::report::Baseline;
 use crate::window_slice::Interner;
+use always::always;
 
 /// Minimum number of similar operations for a baseline.
 pub(crate) const BASELINE_MIN: u64 = 20;
 /// Shorter operations are never slow.
-const SLOW_MIN_NS: Ns = 1_000_000;
+pub(crate) const SLOW_MIN_NS: Ns = 1_000_000;
 /// Minimum distance from the median, in robust standard deviations of the logarithm …
 const DEVIATIONS: f64 = 4.0;
 /// … and in multiples of the median.
 const MEDIANS: f64 = 3.0;
+/// Maximum number of threads of one kind of operation that are counted.
+const THREADS_MAX: usize = 64;
+/// Classes of objects that nothing but the kernel and a disk serves.
+const STORAGE: [&str; 3] = ["file", "directory", "block"];
 /// Slow operations that are kept of each kind.
 const KEPT: usize = 64;
 /// Size of the random sample of all calls.
@@ -37,6 +44,31 @@ const BUCKETS: usize = 64 * 16;
 
 /// Calls whose duration is decided by others than the kernel: a child, a tracer.
 const NOT_JUDGED: [&str; 4] = ["clone", "ptrace", "exit", "exit_group"];
+
+/// Calls that wait on a socket or pipe only if its other end is slow: for room in its buffer, or for
+/// a connection.
+const SENDS: [&str; 12] = [
+    "connect",
+    "write",
+    "writev",
+    "pwrite64",
+    "sendto",
+    "sendmsg",
+    "sendmmsg",
+    "send",
+    "sendfile",
+    "sendfile64",
+    "splice",
+    "vmsplice",
+];
+/// Objects with another end.
+const CHANNELS: [(&str, &str); 5] = [
+    ("pipe", "a pipe"),
+    ("unix", "a Unix socket"),
+    ("inet", "a connection"),
+    ("inet6", "a connection"),
+    ("socket", "a socket"),
+];
 
 /// Names of calls that were not checked yet, and those that are not wanted.
 const UNKNOWN: u32 = u32::MAX;
@@ -60,6 +92,8 @@ pub(crate) struct Like {
     pub(crate) call: String,
     /// How they failed: `ENOENT`; `None` if they succeeded.
     pub(crate) failure: Option<String>,
+    /// What they send to, if it has another end: `a pipe`.
+    pub(crate) to: Option<&'static str>,
 }
 
 impl Like {
@@ -71,9 +105,10 @@ impl Like {
     /// `openat by nginx`, with the error if they failed.
     pub(crate) fn operation(&self) -> String {
         let Self { comm, call, .. } = self;
+        let to = self.to.map_or_else(String::new, |to| format!(" to {to}"));
         match &self.failure {
-            Some(failure) => format!("{call} by {comm} failing with {failure}"),
-            None => format!("{call} by {comm}"),
+            Some(failure) => format!("{call}{to} by {comm} failing with {failure}"),
+            None => format!("{call}{to} by {comm}"),
         }
     }
 
@@ -102,6 +137,8 @@ pub(crate) struct SlowGroup {
     pub(crate) total: Ns,
     /// Time beyond the median.
     pub(crate) excess: Ns,
+    /// Such calls always take that long: this is their median duration.
+    pub(crate) always: Option<Ns>,
 }
 
 impl SlowGroup {
@@ -115,6 +152,11 @@ impl SlowGroup {
 pub(crate) struct Counts {
     buckets: Box<[u32]>,
     count: u64,
+    /// Number and time of the calls on files and disks in the window, and the threads that made
+    /// them.
+    storage_calls: u64,
+    on_storage: Ns,
+    threads: FxHashSet<i32>,
     longest: Vec<Slow>,
     /// Random sample: each call is included with the same probability.
     drawn: Vec<Slow>,
@@ -133,6 +175,9 @@ impl Counts {
         Self {
             buckets: vec![0; BUCKETS].into_boxed_slice(),
             count: 0,
+            storage_calls: 0,
+            on_storage: 0,
+            threads: FxHashSet::default(),
             longest: Vec::new(),
             drawn: Vec::new(),
         }
@@ -151,6 +196,19 @@ impl Counts {
         }
     }
 
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Adds the time of a call on a file or disk.
+    fn add_storage(&mut self, slow: &Slow) {
+        self.storage_calls += 1;
+        self.on_storage += slow.dur;
+        if self.threads.len() < THREADS_MAX {
+            self.threads.insert(slow.utid);
+        }
+    }
+
     /// Reservoir sampling with deterministic numbers, which depend on the count of calls only.
     fn draw(&mut self, call: Slow) {
         if self.drawn.len() < DRAWN {
@@ -164,7 +222,7 @@ impl Counts {
         }
     }
 
-    fn median(&self) -> f64 {
+    pub(crate) fn median(&self) -> f64 {
         let mut before = 0;
         for (bucket, count) in self.buckets.iter().enumerate() {
             before += u64::from(*count);
@@ -176,7 +234,7 @@ impl Counts {
     }
 
     /// The duration above which an operation is slow, from the median and the MAD of the logarithm.
-    fn threshold(&self) -> f64 {
+    pub(crate) fn threshold(&self) -> f64 {
         let median = self.median();
         let mut deviations: Vec<(f64, u32)> = self
             .buckets
@@ -209,6 +267,14 @@ pub(crate) struct Wanted {
     pub(crate) errno: Option<i32>,
 }
 
+impl Wanted {
+    /// Whether a call began in the window, and its thread was selected.
+    fn includes(&self, slow: &Slow) -> bool {
+        let is_inside = self.window.is_none_or(|window| window.contains(slow.ts));
+        is_inside && (self.utids.is_empty() || self.utids.contains(&slow.utid))
+    }
+}
+
 /// Calls of each name and result by each program.
 pub(crate) struct Programs(FxHashMap<Like, Counts>);
 
@@ -221,11 +287,25 @@ pub(crate) fn groups(
 ) -> Result<Vec<SlowGroup>, AnalysisError> {
     let programs = programs(tables, wanted)?.0;
     let nothing = Counts::new();
+    let info = tables.info();
+    let window = wanted.window.map_or(info.end_ns - info.begin_ns, |window| {
+        window.end.min(info.end_ns) - window.begin.max(info.begin_ns)
+    });
+    let finds_always = wanted.min.is_none() && wanted.near.is_none() && elsewhere.is_none();
     let mut groups: Vec<SlowGroup> = programs
         .into_iter()
-        .filter_map(|(like, counts)| {
+        .flat_map(|(like, counts)| {
             let there = elsewhere.map(|programs| programs.0.get(&like).unwrap_or(&nothing));
-            group(like, counts, there, wanted)
+            let is_always = finds_always && like.to.is_none() && counts.is_always_slow(window);
+            let all = is_always.then(|| always(&like, &counts, wanted)).flatten();
+            let relative = group(like, counts, there, wanted);
+            // A few that are slower still are not what takes the time.
+            let is_most = |all: &SlowGroup| {
+                let known = relative.as_ref().map_or(0, |group| group.total);
+                2 * known < all.total
+            };
+            let all = all.filter(is_most);
+            relative.into_iter().chain(all)
         })
         .collect();
     sort(&mut groups);
@@ -249,7 +329,7 @@ pub(crate) fn programs(tables: &dyn Tables, wanted: &Wanted) -> Result<Programs,
     let [name, op, class, path] =
         ["name", "op", "fd_class", "path"].map(|name| projection.need(name));
     let errno = projection.need("errno");
-    let mut found: FxHashMap<(i64, u32, i32), Counts> = FxHashMap::default();
+    let mut found: FxHashMap<Kind, Counts> = FxHashMap::default();
     let (mut names, mut known) = (Interner::default(), PerWord::new());
     in_order(tables, &projection.scan(wanted.near), |batch| {
         let (ts, dur, id) = (ts.ints(batch)?, dur.ints(batch)?, id.ints(batch)?);
@@ -272,6 +352,9 @@ pub(crate) fn programs(tables: &dyn Tables, wanted: &Wanted) -> Result<Programs,
                     UNWANTED
                 };
             }
+            let to = name
+                .get(row)
+                .and_then(|name| sends_to(name, class.get(row)));
             let waits = || *reads && is_filled(class.get(row), path.get(row));
             if *call == UNWANTED || (wanted.calls.is_empty() && waits()) {
                 continue;
@@ -286,17 +369,25 @@ pub(crate) fn programs(tables: &dyn Tables, wanted: &Wanted) -> Result<Programs,
                 ts: ts.at(row),
                 utid: utid.get(row).unwrap_or(-1) as i32,
             };
-            let key = (upid.get(row).unwrap_or(-1), *call, errno);
-            found.entry(key).or_insert_with(Counts::new).add(slow);
+            let key = (upid.get(row).unwrap_or(-1), *call, errno, to);
+            let counts = found.entry(key).or_insert_with(Counts::new);
+            counts.add(slow);
+            let is_storage = || class.get(row).is_some_and(|class| STORAGE.contains(&class));
+            if wanted.includes(&slow) && (op.get(row) == Some("sync") || is_storage()) {
+                counts.add_storage(&slow);
+            }
         }
         Ok(ControlFlow::Continue(()))
     })?;
     Ok(Programs(by_program(found, &comms, &names)))
 }
 
+/// Process, number of the call, error number, and what it sends to.
+type Kind = (i64, u32, i32, Option<&'static str>);
+
 /// Merges processes of one name into one program: a server has many processes, each with few calls.
 fn by_program(
-    found: FxHashMap<(i64, u32, i32), Counts>,
+    found: FxHashMap<Kind, Counts>,
     comms: &FxHashMap<i64, String>,
     names: &Interner,
 ) -> FxHashMap<Like, Counts> {
@@ -304,14 +395,18 @@ fn by_program(
     // The sample depends on the order.
     let mut found: Vec<_> = found.into_iter().collect();
     found.index_sort_by_key(|(key, _)| *key);
-    for ((upid, call, failure), counts) in found {
+    for ((upid, call, failure, to), counts) in found {
         let like = Like {
             comm: comms.get(&upid).cloned().unwrap_or_default(),
             call: names.text_of(call).to_owned(),
             failure: (failure != 0).then(|| errno::name(failure.into())),
+            to,
         };
         let into = programs.entry(like).or_insert_with(Counts::new);
         into.count += counts.count;
+        into.storage_calls += counts.storage_calls;
+        into.on_storage += counts.on_storage;
+        into.threads.extend(&counts.threads);
         for (sum, more) in into.buckets.iter_mut().zip(&counts.buckets) {
             *sum += more;
         }
@@ -331,6 +426,13 @@ fn is_not_judged(call: &str) -> bool {
 /// Whether a call waits for work, or is not judged by its duration for another reason.
 pub(crate) fn has_usual_length(call: &str, class: Option<&str>, path: Option<&str>) -> bool {
     !NOT_JUDGED.contains(&call) && !waits_for_work(call, class, path)
+}
+
+/// What a call sends to, if it sends to an object of this class that has another end.
+pub(crate) fn sends_to(call: &str, class: Option<&str>) -> Option<&'static str> {
+    let class = class.filter(|_| SENDS.contains(&call))?;
+    let known = CHANNELS.iter().find(|(name, _)| *name == class);
+    known.map(|(_, text)| *text)
 }
 
 fn is_wanted(wanted: &Wanted, call: &str, op: Option<&str>) -> bool {
@@ -411,6 +513,7 @@ pub(crate) fn group(
         longest,
         usual,
         elsewhere,
+        always: None,
     })
 }
 

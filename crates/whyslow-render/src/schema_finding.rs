@@ -331,7 +331,21 @@ fn finding() -> Value {
         ("caveats", list(text())),
         ("reproduce", text()),
     ]);
-    with_optional(finding, "across", list(crossing()))
+    let finding = with_optional(finding, "across", list(crossing()));
+    with_optional(finding, "did", list(did()))
+}
+
+/// Calls of one kind that a request consisted of.
+fn did() -> Value {
+    object(vec![
+        ("call", text()),
+        ("path", or_null(text())),
+        ("count", whole()),
+        ("dur_ns", ns()),
+        ("share", number()),
+        ("bytes", or_null(whole())),
+        ("id", text()),
+    ])
 }
 
 /// What made a flight recorder save.

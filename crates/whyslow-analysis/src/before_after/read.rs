@@ -8,7 +8,7 @@ use whyslow_model::{Ns, Sym, Symbols, Window};
 use whyslow_store::{Tables, each_row};
 
 use super::Latency;
-use crate::AnalysisError;
+use crate::{AnalysisError, pool_of};
 
 /// Maximum number of distinct phases; of a source with more, the first.
 pub(crate) const PHASES_MAX: usize = 8;
@@ -60,8 +60,16 @@ pub struct Request {
     pub utid: Option<i32>,
     /// Kernel id of that thread.
     pub tid: Option<i32>,
+    /// Kernel id of its process.
+    pub pid: Option<i32>,
     /// The same request as recorded by its server.
     pub server_request: Option<i64>,
+    /// The request of a server that caused it.
+    pub parent_request: Option<i64>,
+    /// The same request as reported by a load generator or a log.
+    pub same_as: Option<i64>,
+    /// Bytes that this side received; `None` if the source does not count them.
+    pub bytes_received: Option<i64>,
     /// In ns by index into [`Requests::phases`]; 0 for missing phases.
     pub phases: [Ns; PHASES_MAX],
 }
@@ -133,6 +141,41 @@ impl Requests {
             Source::Log
         };
         Self::read_chosen(tables, window, ("server", Some(source)))
+    }
+
+    /// Requests seen at the sockets of clients (or servers). Those without an endpoint are
+    /// distinguished by the address of the server and by the program that this side is.
+    pub fn of_sockets(
+        tables: &dyn Tables,
+        window: Option<Window>,
+        role: &'static str,
+    ) -> Result<Self, AnalysisError> {
+        let mut found = Self::read_chosen(tables, window, (role, Some(Source::Sockets)))?;
+        found.name_by_server();
+        Ok(found)
+    }
+
+    /// Gives requests without an endpoint the address of their server as one.
+    fn name_by_server(&mut self) {
+        let (is_client, symbols) = (self.role == Some("client"), &self.symbols);
+        let mut known: FxHashMap<(u32, Option<Sym>, Option<String>), u32> = FxHashMap::default();
+        let mut names = Vec::new();
+        for row in &mut self.rows {
+            let name = self.keys.get(row.key as usize).map_or("?", String::as_str);
+            let server = if is_client { row.peer } else { row.local };
+            let server = server.filter(|_| name == "?");
+            let pool = row.comm.map(|comm| pool_of(symbols.get(comm)).into_owned());
+            let next = names.len() as u32;
+            row.key = *known.entry((row.key, server, pool)).or_insert_with(|| {
+                let way = if is_client { "to" } else { "at" };
+                names.push(match server {
+                    Some(server) => format!("{way} {}", symbols.get(server)),
+                    None => name.to_owned(),
+                });
+                next
+            });
+        }
+        self.keys = names;
     }
 
     /// All requests with the role of the given one; empty if there is no such request.
@@ -302,7 +345,11 @@ fn request(row: &RequestRow, outcome: &str, (key, worker): (u32, u32)) -> Reques
         comm: row.comm,
         utid: row.utid,
         tid: row.tid,
+        pid: row.pid,
         server_request: row.server_request,
+        parent_request: row.parent_request,
+        same_as: row.same_as,
+        bytes_received: row.bytes_received,
         phases,
     }
 }

@@ -10,6 +10,7 @@ mod cold;
 pub(crate) mod counters;
 pub(crate) mod devices;
 mod floods;
+mod slow_devices;
 mod template;
 mod temporary;
 
@@ -30,7 +31,10 @@ pub(crate) fn run(
     let counted = Counted::read(tables, window)?;
     let mut found = temporary::find(tables, window, &counted, recording)?;
     found.extend(floods::find(&counted, recording));
-    found.splice(0..0, devices::find(tables, window, &[], recording)?);
+    let mut of_devices = devices::find(tables, window, &[], recording)?;
+    let slow = slow_devices::find(tables, window, &of_devices, recording)?;
+    of_devices.extend(slow);
+    found.splice(0..0, of_devices);
     found.extend(cold::find(tables, window, &counted, recording)?);
     found.extend(counters::find(tables, window, recording)?);
     Ok(found)

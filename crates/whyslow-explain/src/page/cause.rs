@@ -1,11 +1,14 @@
 //! WHY: the cause as one sentence with the culprit as its subject.
 
+use std::fmt::Write as _;
+
 use whyslow_model::Ns;
 
 use super::Drawn;
 use super::names::{call, shortened};
 use super::phrases::{Values, phrase};
 use crate::report::{Activity, Actor, ActorKind, Confidence, Grade, Part, Thing};
+use crate::requests::did;
 use crate::sentence::{first_object, length, percent};
 
 /// A culprit with a larger share explains all of the time.
@@ -41,6 +44,14 @@ const UNEXPLAINED: f64 = 0.5;
 
 impl Drawn<'_> {
     pub(super) fn why(&self) -> String {
+        let mut why = self.cause();
+        if let Some(behind) = &self.finding.behind {
+            let _ = write!(why, " Meanwhile, {behind}.");
+        }
+        why
+    }
+
+    fn cause(&self) -> String {
         match (self.culprit, self.other()) {
             (Some(_), Some(part)) => self.by_other(part),
             (Some(part), None) => self.by_itself(part),
@@ -313,15 +324,20 @@ impl Drawn<'_> {
             return format!("Cannot tell: {}.", rest.trim_start_matches([':', ' ']));
         }
         let unexplained = finding.unexplained_ns as f64 / self.length() as f64;
-        if unexplained >= UNEXPLAINED {
-            return format!(
+        let cause = if unexplained >= UNEXPLAINED {
+            format!(
                 "Cannot tell: {} of {took} ({}) has no recorded cause{}.",
                 length(finding.unexplained_ns),
                 percent(unexplained),
                 self.reason()
-            );
+            )
+        } else {
+            self.largest_shares()
+        };
+        match did::most(finding) {
+            Some(did) => format!("{}. {cause}", did::in_words(did)),
+            None => cause,
         }
-        self.largest_shares()
     }
 
     /// Why the cause was not recorded.

@@ -176,5 +176,6 @@ fn like(comms: &FxHashMap<i64, String>, upid: i64, host: &str, result: Option<&s
         comm: comms.get(&upid).cloned().unwrap_or_default(),
         call: format!("DNS lookup of {host}"),
         failure: result.filter(|result| *result != "ok").map(str::to_owned),
+        to: None,
     }
 }

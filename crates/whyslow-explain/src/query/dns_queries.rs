@@ -115,6 +115,7 @@ impl Explainer<'_> {
                     comm: comm.cloned().unwrap_or_default(),
                     call: server.to_owned(),
                     failure: (!is_answered).then(|| "no reply".to_owned()),
+                    to: None,
                 };
                 if groups.len() >= GROUPS_MAX && !groups.contains_key(&key) {
                     continue;
@@ -210,6 +211,8 @@ impl Explainer<'_> {
         let part = self.part(server, longest.dur, &id);
         Some(Finding {
             across: Vec::new(),
+            did: Vec::new(),
+            behind: None,
             is_trigger: false,
             page: Page::default(),
             remote: crate::report::Remote::default(),

@@ -98,7 +98,9 @@ impl Explainer<'_> {
             });
         }
         let groups = slow::groups(self.tables, &Wanted::default(), None)?;
-        for call in groups.iter().flat_map(|group| &group.longest) {
+        // What is always slow is not slow because of something near a marker.
+        let at_times = groups.iter().filter(|group| group.always.is_none());
+        for call in at_times.flat_map(|group| &group.longest) {
             let window = Window::new(call.ts, call.ts + call.dur.max(1));
             if let Some(called) = self.call(call.id, window)? {
                 found.push(SlowOne {

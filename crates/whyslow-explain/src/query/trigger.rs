@@ -219,6 +219,8 @@ impl Explainer<'_> {
         Finding {
             suggestions: crate::advice::on(main, main),
             across: Vec::new(),
+            did: Vec::new(),
+            behind: None,
             remote: Remote::default(),
             is_trigger: false,
             page: Page::default(),

@@ -7,8 +7,9 @@ use whyslow_model::sort::IndexSort;
 use whyslow_store::Tables;
 
 use super::queued::{self, Queued};
-use super::results;
 use super::threads::Threads;
+use super::views::{View, is_answer};
+use super::{did, results};
 use crate::addresses::OwnAddresses;
 use crate::finding::{self, Subject};
 use crate::page::Page;
@@ -56,6 +57,8 @@ const PHASES: [(&str, &str, &str); 13] = [
     ),
 ];
 
+/// With this usual duration, requests are slow in absolute terms.
+const ALWAYS_NS: Ns = 100_000_000;
 pub(super) struct RequestExplainer<'t> {
     pub(super) tables: &'t dyn Tables,
     pub(super) requests: &'t Requests,
@@ -73,31 +76,53 @@ impl RequestExplainer<'_> {
     /// Explains one request.
     pub(super) fn one(&self, request: &Request) -> Result<Finding, AnalysisError> {
         let baseline = self.baseline(request);
-        let Some(subject) = self.subject(request, baseline.clone()) else {
-            return self.by_phases(request, baseline);
-        };
-        let mut finding = finding::finding(self.tables, &subject)?;
-        self.add_threads(request, &mut finding);
-        Ok(finding)
+        let mut first = None;
+        for view in self.views(request) {
+            let subject = self.subject(request, &view, baseline.clone());
+            let found = finding::finding(self.tables, &subject)?;
+            let found = self.complete(request, &view, baseline.clone(), found)?;
+            if is_answer(&found) {
+                return Ok(found);
+            }
+            first = first.or(Some(found));
+        }
+        let length = |found: &Finding| found.target.end_ns - found.target.begin_ns;
+        match first {
+            Some(found)
+                if !self.has_phases(request) || 2 * found.unexplained_ns < length(&found) =>
+            {
+                Ok(found)
+            }
+            _ => self.by_phases(request, baseline),
+        }
     }
 
     /// Findings of the requests with known threads.
     pub(super) fn walked(&self, requests: &[&Request]) -> Result<Vec<Finding>, AnalysisError> {
-        let subjects = requests.iter();
+        let followed = requests.iter().filter_map(|request| {
+            let view = self.views(request).into_iter().next()?;
+            Some((*request, view))
+        });
+        let followed: Vec<(&Request, View)> = followed.collect();
+        let subjects = followed.iter();
         let subjects: Vec<Subject> = subjects
-            .filter_map(|request| self.subject(request, self.baseline(request)))
+            .map(|(request, view)| self.subject(request, view, self.baseline(request)))
             .collect();
         finding::findings(self.tables, &subjects)
     }
 
-    fn subject(&self, request: &Request, baseline: Option<Baseline>) -> Option<Subject> {
-        let stretch = self.threads.longest(request)?;
-        let client = self.client_of(request);
-        let (utid, begin, end) = client.unwrap_or((stretch.utid, stretch.begin, stretch.end));
-        Some(Subject {
-            utid,
-            begin,
-            end,
+    fn subject(&self, request: &Request, view: &View, baseline: Option<Baseline>) -> Subject {
+        // The time of one thread may be usual where that of the request is not.
+        let is_slow = |usual: &Baseline, dur: Ns| dur >= 2 * usual.median_ns;
+        let whole = request.dur.unwrap_or(0);
+        let baseline = baseline.filter(|usual| {
+            let is_same = is_slow(usual, view.end - view.begin) || !is_slow(usual, whole);
+            is_same && usual.median_ns < ALWAYS_NS
+        });
+        Subject {
+            utid: view.utid,
+            begin: view.begin,
+            end: view.end,
             kind: "request",
             id: Some(format!("request:{}", request.id)),
             what: format!("request {} {}", request.id, self.what(request)),
@@ -106,18 +131,33 @@ impl RequestExplainer<'_> {
             baseline,
             reproduce: self.command(request),
             recording: self.recording.to_owned(),
-        })
+        }
     }
 
-    /// Thread and time of the client, if threads of the server had the request for less than half
-    /// of it: then the answer is in what the client waited for before or after.
-    fn client_of(&self, request: &Request) -> Option<(i32, Ns, Ns)> {
-        let (utid, dur) = (request.utid?, request.dur?);
-        let is_client = self.requests.role == Some("client");
-        let served = self.threads.of(request).iter();
-        let served: Ns = served.map(|one| one.end - one.begin).sum();
-        let is_short = 2 * served < dur;
-        (is_client && is_short).then_some((utid, request.ts, request.ts + dur))
+    fn has_phases(&self, request: &Request) -> bool {
+        request.phases.iter().any(|ns| *ns > 0)
+    }
+
+    /// Adds what is known of the request besides the walk.
+    fn complete(
+        &self,
+        request: &Request,
+        view: &View,
+        baseline: Option<Baseline>,
+        mut found: Finding,
+    ) -> Result<Finding, AnalysisError> {
+        let usual = baseline.as_ref().map_or(0, |usual| usual.median_ns);
+        if usual >= ALWAYS_NS && request.dur.is_some_and(|dur| dur < 2 * usual) {
+            found.caveats.push(format!(
+                "slow in absolute terms only: such requests usually take {}",
+                sentence::length(usual)
+            ));
+        }
+        found.baseline = baseline;
+        self.add_threads(request, view, &mut found);
+        self.add_behind(request, &mut found);
+        did::add(self, request, view, &mut found)?;
+        Ok(found)
     }
 
     fn command(&self, request: &Request) -> String {
@@ -150,18 +190,22 @@ impl RequestExplainer<'_> {
     }
 
     /// Adds caveats about other threads that served the request, and other requests of its thread.
-    fn add_threads(&self, request: &Request, finding: &mut Finding) {
+    fn add_threads(&self, request: &Request, view: &View, finding: &mut Finding) {
         let all = self.threads.of(request);
-        let sum: Ns = all.iter().map(|one| one.end - one.begin).sum();
+        let sum = self.served(request);
         let Some(walked) = self.threads.longest(request) else {
             return;
         };
-        if self.client_of(request).is_some() {
+        let whole = request.dur.unwrap_or(0);
+        if 2 * sum < whole {
             finding.caveats.push(format!(
                 "the server's thread {} had the request for only {} of this time",
                 walked.tid,
                 sentence::length(walked.end - walked.begin)
             ));
+            return;
+        }
+        if view.is_client {
             return;
         }
         if all.len() > 1 {
@@ -177,15 +221,13 @@ impl RequestExplainer<'_> {
                 "the thread also served other connections: some of its time is theirs".into(),
             );
         }
-        let missing = request
-            .dur
-            .map_or(0, |dur| dur - (walked.end - walked.begin));
-        let is_much = missing as f64 > PHASE_MIN * request.dur.unwrap_or(0) as f64;
+        let missing = whole - (view.end - view.begin);
+        let is_much = missing as f64 > PHASE_MIN * whole as f64;
         if is_much && let Some((phase, _, _)) = self.longest_phase(request) {
             finding.caveats.push(format!(
                 "{} of the request's {} are outside of that thread; its longest phase is {phase}",
                 sentence::length(missing),
-                sentence::length(request.dur.unwrap_or(0)),
+                sentence::length(whole),
             ));
         }
     }
@@ -234,6 +276,8 @@ impl RequestExplainer<'_> {
             is_trigger: false,
             page: Page::default(),
             remote,
+            did: Vec::new(),
+            behind: None,
             target: Target {
                 kind: "request".into(),
                 id: Some(format!("request:{}", request.id)),

@@ -5,25 +5,31 @@
 mod activities;
 mod bursts;
 mod contrasts;
+pub(crate) mod did;
 mod findings;
 mod handlers;
+mod idle;
 mod local;
 mod meanwhile;
 mod queued;
 mod representative;
 mod results;
+mod services;
 mod set;
 mod slow;
 pub(crate) mod threads;
+mod views;
 
 use whyslow_analysis::AnalysisError;
 use whyslow_analysis::before_after::{Request, Requests};
-use whyslow_model::Window;
 use whyslow_model::sort::IndexSort;
+use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
 use crate::group_excess::WALKED;
-use crate::report::{Finding, Report, Versus};
+use crate::query::FINDINGS;
+use crate::ranked;
+use crate::report::{Finding, Observation, Report, Versus};
 use crate::versus::{Other, Per, versus};
 use findings::RequestExplainer;
 pub(crate) use slow::slow_ones;
@@ -41,11 +47,33 @@ pub(crate) fn add(
         let found = bursts::find(tables, query, &requests)?;
         report.observations.splice(0..0, found);
     }
-    // Requests seen at sockets only are usually covered by the findings of the calls that waited for
-    // them.
-    if requests.rows.is_empty() || requests.is_of_sockets && !query.with_sockets {
-        return Ok(());
+    let is_set = !requests.rows.is_empty() && (!requests.is_of_sockets || query.with_sockets);
+    let before = report.findings.len();
+    if is_set {
+        add_set(tables, query, (other, &requests), report)?;
     }
+    // A comparison is of the whole set.
+    if !(is_set && requests.is_of_sockets) && other.is_none() {
+        let services = services::find(tables, query, &requests)?;
+        let fixed = report.findings.len() - before;
+        if !services.findings.is_empty() {
+            ranked::add_requests(&mut report.findings, services.findings, fixed);
+            let limit = query.limit.unwrap_or(FINDINGS);
+            let limit = if limit == 0 { usize::MAX } else { limit };
+            report.findings.truncate(limit.saturating_add(fixed));
+        }
+        report.caveats.extend(services.notes);
+    }
+    Ok(())
+}
+
+/// Adds the finding of all requests that a load generator or a log reports, and their pattern.
+fn add_set(
+    tables: &dyn Tables,
+    query: &crate::query::Query,
+    (other, requests): (Option<&Other<'_>>, &Requests),
+    report: &mut Report,
+) -> Result<(), AnalysisError> {
     let there = match other {
         Some(other) => Requests::read(other.tables, other.window)?,
         None => Requests::default(),
@@ -53,7 +81,7 @@ pub(crate) fn add(
     let threads = Threads::read(tables, query.window)?;
     let explainer = RequestExplainer {
         tables,
-        requests: &requests,
+        requests,
         threads: &threads,
         recording: &query.recording,
     };
@@ -83,7 +111,52 @@ pub(crate) fn one(tables: &dyn Tables, id: i64, recording: &str) -> Result<Findi
         threads: &threads,
         recording,
     };
-    explainer.one(request)
+    let mut finding = explainer.one(request)?;
+    finding
+        .caveats
+        .extend(of_client(tables, &threads, request)?);
+    Ok(finding)
+}
+
+/// A sentence about the client of a server's request that waited for it for much longer: it was in a
+/// queue before the server read it.
+fn of_client(
+    tables: &dyn Tables,
+    threads: &Threads,
+    request: &Request,
+) -> Result<Option<String>, AnalysisError> {
+    if !threads.has_activity() {
+        return Ok(None);
+    }
+    let clients = Requests::of_sockets(tables, None, "client")?;
+    let mut clients = clients.rows.iter();
+    let client = clients.find(|client| threads.server_of(client) == Some(request.id));
+    let waited = client.and_then(|client| Some((client.id, client.dur?)));
+    let waited = waited.filter(|(_, waited)| *waited >= 2 * request.dur.unwrap_or(Ns::MAX / 2));
+    Ok(waited.map(|(id, waited)| {
+        format!(
+            "its client waited {} for it, most of that before the server read it: explain the client's side with --request {id}",
+            crate::sentence::length(waited)
+        )
+    }))
+}
+
+/// Patterns of behaviour of the processes of a request, and of its culprit, in its time.
+pub(crate) fn patterns_of(
+    tables: &dyn Tables,
+    finding: &Finding,
+    recording: &str,
+) -> Result<Vec<Observation>, AnalysisError> {
+    let target = &finding.target;
+    let window = Window::new(target.begin_ns, target.end_ns);
+    let parts = finding.parts.iter();
+    let pids: Vec<i32> = parts
+        .filter_map(|part| part.culprit.pid)
+        .chain(target.actor.pid)
+        .collect();
+    let mut found = crate::detectors::run(tables, Some(window), recording)?;
+    found.retain(|one| one.culprit.pid.is_some_and(|pid| pids.contains(&pid)));
+    Ok(found)
 }
 
 /// Compares what the threads that served requests spend their time on, for a sample of requests of

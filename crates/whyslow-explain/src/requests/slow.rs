@@ -15,7 +15,7 @@ const SLOW_MIN: Ns = 1_000_000;
 /// … and without a usual duration, only longer ones are.
 const ALONE_MIN: Ns = 100_000_000;
 /// Servers of terminals: a session is one long response to each key.
-const TERMINALS: [&str; 3] = ["sshd", "mosh-server", "tmux"];
+pub(super) const TERMINALS: [&str; 3] = ["sshd", "mosh-server", "tmux"];
 
 /// One slow request.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -29,17 +29,22 @@ pub(crate) struct Threads {
     of_servers: FxHashSet<i64>,
     /// The same request as its server saw it, for requests that the import did not join.
     server_of: FxHashMap<i64, i64>,
+    /// What threads did was recorded.
+    has_activity: bool,
 }
 
 impl Threads {
     /// Without stretches if neither thread states nor system calls were recorded.
     pub(crate) fn read(tables: &dyn Tables, window: Option<Window>) -> Result<Self, AnalysisError> {
-        let mut found = Self::default();
         let has = |name: &str| {
             let table = tables.info().tables.get(name);
             table.is_none_or(|table| table.rows > 0)
         };
         let has_activity = has(ThreadStateRow::TABLE.name) || has(SyscallRow::TABLE.name);
+        let mut found = Self {
+            has_activity,
+            ..Self::default()
+        };
         let mut symbols = Symbols::new();
         let mut collected = Collected::default();
         each_row::<RequestThreadRow>(tables, window, &mut symbols, |row, _| {
@@ -93,6 +98,31 @@ impl Threads {
         request.server_request.or_else(joined)
     }
 
+    /// Whether it was recorded what threads did.
+    pub(super) fn has_activity(&self) -> bool {
+        self.has_activity
+    }
+
+    /// The request that a thread spent the longest part of a window on, without interruption by
+    /// other requests, and that time.
+    pub(super) fn served_by(
+        &self,
+        tid: i32,
+        (begin, end): (Ns, Ns),
+        except: &[i64],
+    ) -> Option<(i64, Ns)> {
+        let spent = self.of.iter().filter_map(|(id, stretches)| {
+            let of_thread = stretches
+                .iter()
+                .filter(|one| one.tid == tid && !one.is_shared);
+            let sum: Ns = of_thread
+                .map(|one| (one.end.min(end) - one.begin.max(begin)).max(0))
+                .sum();
+            (sum > 0 && !except.contains(id)).then_some((*id, sum))
+        });
+        spent.max_by_key(|(id, sum)| (*sum, std::cmp::Reverse(*id)))
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.of.is_empty()
     }
@@ -127,11 +157,19 @@ impl Threads {
     }
 }
 
-/// The requests of the role (client or server) that this request has.
+/// The requests of the role (client or server) that this request has. Of requests that only
+/// sockets show, those to other servers are not similar.
 pub(super) fn with(tables: &dyn Tables, id: i64) -> Result<Requests, AnalysisError> {
+    let has = |requests: &Requests| requests.rows.iter().any(|request| request.id == id);
     let all = Requests::read(tables, None)?;
-    if all.rows.iter().any(|request| request.id == id) {
+    if has(&all) && !all.is_of_sockets {
         return Ok(all);
+    }
+    for role in ["client", "server"] {
+        let of_sockets = Requests::of_sockets(tables, None, role)?;
+        if has(&of_sockets) {
+            return Ok(of_sockets);
+        }
     }
     Requests::of_role_of(tables, id)
 }

@@ -302,6 +302,8 @@ impl FindingBuilder<'_> {
         let members: Vec<&Stretch> = group.iter().collect();
         Finding {
             across: Vec::new(),
+            did: Vec::new(),
+            behind: None,
             is_trigger: false,
             page: Page::default(),
             remote: crate::report::Remote::default(),

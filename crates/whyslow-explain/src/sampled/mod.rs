@@ -333,6 +333,8 @@ impl FindingBuilder<'_> {
         };
         Finding {
             across: Vec::new(),
+            did: Vec::new(),
+            behind: None,
             is_trigger: false,
             page: Page::default(),
             remote: crate::report::Remote::default(),

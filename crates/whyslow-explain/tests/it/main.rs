@@ -15,6 +15,7 @@ mod results;
 mod rows;
 mod rules;
 mod sampled;
+mod services;
 mod simulated_bursts;
 mod simulated_requests;
 mod trigger;

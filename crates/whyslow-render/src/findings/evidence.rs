@@ -36,6 +36,7 @@ impl Page<'_> {
         }
         self.text("   ", &facts.join("; "));
         self.parts(finding);
+        self.did(finding);
         if !finding.chain.is_empty() {
             self.text("   ", "chain");
         }
@@ -79,6 +80,28 @@ impl Page<'_> {
                     .map_or_else(String::new, |id| format!(" ({id})"))
             );
             self.text("   same culprit: ", &words);
+        }
+    }
+
+    /// The calls of a request by kind and path pattern.
+    fn did(&mut self, finding: &Finding) {
+        if !finding.did.is_empty() {
+            self.text("   ", "what it did");
+        }
+        for did in &finding.did {
+            let lead = format!(
+                "   {:>10} {:>5.1} %  ",
+                length(did.dur_ns),
+                did.share * 100.0
+            );
+            let path = did.path.as_deref().unwrap_or("");
+            let bytes = did.bytes.filter(|bytes| *bytes > 0);
+            let bytes = bytes.map_or_else(String::new, |bytes| {
+                format!(", {:.1} MiB", bytes as f64 / (1 << 20) as f64)
+            });
+            let (count, call, id) = (did.count, &did.call, &did.id);
+            let text = format!("{count} {call}({path}){bytes}; longest {id}");
+            self.text(&lead, &text);
         }
     }
 

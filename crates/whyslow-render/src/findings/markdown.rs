@@ -155,6 +155,21 @@ fn evidence(out: &mut String, finding: &Finding, style: &TextStyle) {
                 ))
         );
     }
+    for did in &finding.did {
+        let _ = writeln!(
+            out,
+            "- did: {} {}, {} ({:.1} %), longest {}",
+            did.count,
+            plain(&format!(
+                "{}({})",
+                did.call,
+                did.path.as_deref().unwrap_or("")
+            )),
+            length(did.dur_ns),
+            did.share * 100.0,
+            did.id
+        );
+    }
     for crossing in &finding.across {
         let _ = writeln!(out, "- across: {}", plain(&crossing.summary));
     }
