@@ -151,6 +151,7 @@ export interface Part {
     readonly culprit: Actor;
     readonly activity: Activity | null;
     readonly object: Thing | null;
+    readonly client?: Actor;
     readonly dur_ns: number;
     readonly share: number;
     readonly grade: Grade;

@@ -23,7 +23,7 @@ pub(crate) fn plain(address: &str) -> Cow<'_, str> {
 }
 
 /// Host, without brackets, and port; `None` without a port.
-fn split(address: &str) -> Option<(&str, &str)> {
+pub(crate) fn split(address: &str) -> Option<(&str, &str)> {
     let (host, port) = address.rsplit_once(':')?;
     let is_port = !port.is_empty() && port.bytes().all(|one| one.is_ascii_digit());
     let bare = host
@@ -34,7 +34,7 @@ fn split(address: &str) -> Option<(&str, &str)> {
 }
 
 /// The host of an address with or without a port, in the form of [`plain`].
-fn host(address: &str) -> &str {
+pub(crate) fn host(address: &str) -> &str {
     let host = split(address).map_or(address, |(host, _)| host);
     host.strip_prefix(MAPPED).unwrap_or(host)
 }
@@ -80,11 +80,11 @@ impl OwnAddresses {
 }
 
 /// Whether it is an address of this host on every host.
-fn is_loopback(host: &str) -> bool {
+pub(crate) fn is_loopback(host: &str) -> bool {
     host == "::1" || host == "localhost" || host.starts_with("127.") || host.starts_with('/')
 }
 
-fn is_any(host: &str) -> bool {
+pub(crate) fn is_any(host: &str) -> bool {
     matches!(host, "" | "0.0.0.0" | "::" | "*")
 }
 

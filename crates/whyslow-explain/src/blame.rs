@@ -8,6 +8,7 @@ use whyslow_model::sort::IndexSort;
 
 use crate::attribution::Attribution;
 use crate::blame_target::{BlameTarget, BlamedInterval, Object, Proof, Reason};
+use crate::occupied::{self, Client};
 use crate::report::{Activity, Actor, ActorKind, Grade, Hop, Part, Thing};
 use crate::walk::Walk;
 use crate::window_slice::{Call, Utid, WindowSlice};
@@ -38,6 +39,7 @@ struct Key {
     actor: (ActorKind, String, Option<i32>),
     object: Option<Thing>,
     call: Option<String>,
+    client: Option<(String, Option<i32>)>,
 }
 
 pub(crate) struct Blame<'m> {
@@ -82,12 +84,16 @@ impl Blame<'_> {
         let actor = self.actor(target);
         let mechanism = self.mechanism(walk, interval, activity, &actor);
         let object = interval.reason.object.map(|object| self.thing(object));
+        let client = self.client(walk, interval, target);
         let key = Key {
             mechanism,
             root: interval.reason.mechanism,
             actor: (actor.kind, actor.name.clone(), actor.pid),
             object: object.clone(),
             call,
+            client: client
+                .as_ref()
+                .map(|client| (client.name.clone(), client.pid)),
         };
         let length = interval.end - interval.begin;
         let blamed = found.entry(key).or_insert_with(|| Blamed {
@@ -97,6 +103,7 @@ impl Blame<'_> {
                 culprit: actor,
                 activity: activity.map(|call| self.activity_of(call)),
                 object,
+                client,
                 dur_ns: 0,
                 share: 0.0,
                 grade,
@@ -126,6 +133,27 @@ impl Blame<'_> {
             if evidence.len() < EVIDENCE_MAX && !evidence.contains(&proof) {
                 evidence.push(proof);
             }
+        }
+    }
+
+    /// The client of the request that a server worked on meanwhile, if it is not the slow thread's
+    /// process.
+    fn client(&self, walk: &Walk, interval: &BlamedInterval, target: BlameTarget) -> Option<Actor> {
+        interval.hop?;
+        let server = self.at_end(walk, interval);
+        if target != BlameTarget::Thread(server) {
+            return None;
+        }
+        let range = (interval.begin, interval.end);
+        match occupied::client_of(self.slice, (server, self.root), range)? {
+            Client::Process(main) => Some(self.actor_of(main)),
+            Client::Address(address) => Some(Actor {
+                kind: ActorKind::Peer,
+                name: address.to_owned(),
+                pid: None,
+                tid: None,
+                host: None,
+            }),
         }
     }
 

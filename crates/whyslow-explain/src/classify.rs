@@ -8,6 +8,7 @@ use crate::blame_target::{BlameTarget, Object, Proof, Reason};
 use crate::frozen::frozen;
 use crate::holders::{self, Piece};
 use crate::network::{from_network, name_server, sent_here};
+use crate::peers;
 use crate::polling;
 use crate::report::Grade;
 use crate::wait_kind::{Wait, WaitKind};
@@ -137,7 +138,9 @@ fn by_its_end(
         return found;
     }
     let Some(wake) = sleep.wakeup else {
-        return Sleep::Is(without_wakeup(slice, sleep, call));
+        let waiting = call.filter(|_| sleep.end >= slice.recording_end);
+        let not_replied = waiting.and_then(|call| peers::not_replied(slice, sleep, call));
+        return not_replied.unwrap_or_else(|| Sleep::Is(without_wakeup(slice, sleep, call)));
     };
     let wake = slice.wake(wake);
     if sleep.context != Context::Task && sleep.context != Context::Unknown {
@@ -300,6 +303,9 @@ fn in_interrupt(
         if let Some(found) = polling::polled(slice, sleep, call) {
             return found;
         }
+        if let Some(found) = peers::not_replied(slice, sleep, call) {
+            return found;
+        }
         let grade = if is_timer { Grade::A } else { Grade::B };
         let object = call.path.or(Some(call.name)).map(|name| match call.path {
             Some(_) => Object::Peer(name),
@@ -343,7 +349,7 @@ fn handler_name(slice: &WindowSlice, wake: Option<&Wake>) -> Option<TextId> {
 }
 
 /// Whether the return value of a call indicates a timeout.
-fn has_expired(slice: &WindowSlice, call: &Call) -> bool {
+pub(crate) fn has_expired(slice: &WindowSlice, call: &Call) -> bool {
     match slice.text(call.name) {
         "nanosleep" | "clock_nanosleep" => call.ret == Some(0),
         "poll" | "ppoll" | "select" | "pselect6" | "epoll_wait" | "epoll_pwait"
@@ -405,13 +411,21 @@ fn in_task(
     if let Some(reason) = wait.by_thread(slice, (sleep, call), waker) {
         return follow(sleep, waker, with_proof(slice, sleep, reason));
     }
+    let is_kernel = slice.thread_table.is_kernel(waker);
+    // Kernel threads may receive packets, too.
+    let peer = call.filter(|_| is_kernel);
+    let peer = peer.and_then(|call| peers::peer_of_sleep(slice, sleep, call));
+    if let Some(own) = peer.filter(|(peer, _)| peers::is_own(slice, *peer))
+        && let Some(found) = peers::at_other_end(slice, sleep, call, own)
+    {
+        return found;
+    }
     if let Some(function) = waiting_in(slice, sleep) {
         let reason = Reason::new("kernel_wait", BlameTarget::Thread(waker), Grade::B);
         let reason = reason.about(Some(Object::Function(function)));
         return follow(sleep, waker, reason);
     }
     // A kernel worker serves all processes: a wakeup by it does not show for which one it worked.
-    let is_kernel = slice.thread_table.is_kernel(waker);
     let grade = if is_kernel { Grade::C } else { Grade::B };
     follow(
         sleep,

@@ -2,7 +2,8 @@
 
 use whyslow_analysis::AnalysisError;
 use whyslow_model::sort::IndexSort;
-use whyslow_model::{Ns, Window};
+use whyslow_model::tables::ThreadStateRow;
+use whyslow_model::{Ns, Row, Window};
 use whyslow_store::Tables;
 
 use crate::attribution::Attribution;
@@ -14,6 +15,7 @@ use crate::report::{
     Target, Waiter,
 };
 use crate::walk::{Walk, walk};
+use crate::window_slice::columns::rows;
 use crate::window_slice::{Utid, WindowSlice};
 use crate::{blocks, overlap, sentence};
 
@@ -58,11 +60,15 @@ const BEFORE_NS: Ns = 1_000_000_000;
 /// … or the time of this many rows, if that is shorter.
 const BEFORE_ROWS: f64 = 50_000.0;
 
+/// A thread returns from the call that woke another one after about this time.
+const WOKEN_NS: Ns = 1_000_000;
+
 /// Rows that may be in memory at a time: about 200 MB.
 const ROWS_MAX: f64 = 2_000_000.0;
 
 pub(crate) fn finding(tables: &dyn Tables, subject: &Subject) -> Result<Finding, AnalysisError> {
-    let around = Window::new(subject.begin - before(tables), subject.end + 1);
+    let after = after(tables, std::slice::from_ref(subject))?;
+    let around = Window::new(subject.begin - before(tables), after);
     let slice = WindowSlice::load(tables, around)?;
     Ok(from_slice(&slice, subject))
 }
@@ -79,7 +85,8 @@ pub(crate) fn findings(
         return Ok(Vec::new());
     };
     if rows_in(tables, end - begin) <= ROWS_MAX {
-        let slice = WindowSlice::load(tables, Window::new(begin - before(tables), end + 1))?;
+        let around = Window::new(begin - before(tables), after(tables, subjects)?);
+        let slice = WindowSlice::load(tables, around)?;
         return Ok(subjects
             .iter()
             .map(|subject| from_slice(&slice, subject))
@@ -104,6 +111,34 @@ fn rows_in(tables: &dyn Tables, length: Ns) -> f64 {
 fn before(tables: &dyn Tables) -> Ns {
     let rows = rows_in(tables, BEFORE_NS);
     BEFORE_NS.min((BEFORE_NS as f64 * BEFORE_ROWS / rows.max(1.0)) as Ns)
+}
+
+/// End of the rows to read: what ends a wait is evidence for it, also if the wait goes on beyond the
+/// end of its subject. A limit keeps the rows few.
+fn after(tables: &dyn Tables, subjects: &[Subject]) -> Result<Ns, AnalysisError> {
+    let end = subjects.iter().map(|subject| subject.end).max();
+    let end = end.unwrap_or(0);
+    let limit = end + before(tables);
+    let mut until = end;
+    let at_end = Window::new(end - 1, end + 1);
+    let columns = (&["ts", "ts_end", "utid"][..], &["state"][..]);
+    rows(
+        tables,
+        ThreadStateRow::TABLE,
+        columns,
+        Some(at_end),
+        |cells, row| {
+            let is_asleep = matches!(cells.text(0, row), "sleeping" | "uninterruptible");
+            let of = |subject: &Subject| Some(subject.utid) == cells.small(2, row);
+            if let Some(ended) = cells.int(1, row)
+                && is_asleep
+                && subjects.iter().any(of)
+            {
+                until = until.max(ended.saturating_add(WOKEN_NS));
+            }
+        },
+    )?;
+    Ok(until.min(limit).max(end) + 1)
 }
 
 /// The finding of a block request, whose submitter is the thread of the subject. `None` if the slice

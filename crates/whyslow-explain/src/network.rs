@@ -2,15 +2,18 @@
 
 use whyslow_model::Ns;
 
-use crate::blame_target::{BlameTarget, Object, Proof, Reason};
+use crate::blame_target::{BlameTarget, Object, Reason};
 use crate::classify::{Sleep, follow};
+use crate::peers;
 use crate::report::Grade;
-use crate::window_slice::{Call, Packet, Segment, TextId, Unanswered, Utid, Wake, WindowSlice};
+use crate::window_slice::{Call, Cause, Packet, Segment, TextId, Unanswered, Wake, WindowSlice};
 
 /// Maximum time between a resolver's query and its wait for the reply.
 const QUERIED_NS: Ns = 50_000_000;
 /// Maximum time between a timeout and the close of the socket.
 const GIVEN_UP_NS: Ns = 20_000_000;
+/// A packet retransmitted to the same machine has arrived after this time.
+pub(crate) const ARRIVES_NS: Ns = 10_000_000;
 
 /// Over loopback and between network namespaces, packets arrive in the context of their sender.
 pub(crate) fn sent_here(slice: &WindowSlice, sleep: &Segment, packet: i64) -> Option<Sleep> {
@@ -31,53 +34,78 @@ pub(crate) fn from_network(
         let reason = Reason::new("dns_lookup", BlameTarget::Peer(server), Grade::B);
         return Sleep::Is(reason.about(Some(Object::Peer(server))));
     }
-    let peer = call.and_then(|call| call.path);
-    // A thread that waits for several sockets has usually used one of them just before.
-    let last = peer.or_else(|| call.and_then(|call| last_peer(slice, call)));
-    let retransmitted = || {
-        let inside = |packet: &&Packet| sleep.begin <= packet.ts && packet.ts < sleep.end;
-        slice.resent.iter().filter(inside)
-    };
-    let is_of = |packet: &Packet, peer: TextId| {
-        let ends = [packet.source, packet.destination];
-        ends.iter().flatten().any(|end| names(slice, peer, *end))
-    };
-    if let Some(peer) = last
-        && retransmitted().any(|packet| is_of(packet, peer))
-    {
-        let reason = Reason::new("network_retransmit", BlameTarget::Peer(peer), Grade::A);
-        return Sleep::Is(reason.about(Some(Object::Peer(peer))));
+    let is_named = |path: &TextId| !slice.text(*path).starts_with("socket");
+    let peer = call.and_then(|call| call.path).filter(is_named);
+    let of_sleep = call.and_then(|call| peers::peer_of_sleep(slice, sleep, call));
+    let last = peer.or(of_sleep.map(|(peer, _)| peer));
+    if let Some(reason) = retransmitted(slice, sleep, (peer, last)) {
+        return Sleep::Is(reason);
     }
-    if peer.is_none()
-        && let Some(packet) = retransmitted().next()
+    // The interrupted thread is a bystander unless it uses a connection at that time: what it sends
+    // over loopback arrives within its own call.
+    if !is_from_elsewhere(slice, sleep)
+        && let Some((sender, reason)) = peers::in_context(slice, sleep, call, wake)
     {
-        let target = packet
-            .destination
-            .map_or(BlameTarget::Unknown, BlameTarget::Peer);
-        let reason = Reason::new("network_retransmit", target, Grade::B);
-        return Sleep::Is(reason.about(packet.destination.map(Object::Peer)));
+        return follow(sleep, sender, reason);
     }
-    // The interrupted thread is a bystander unless it is sending at that time: what it sends over
-    // loopback arrives within its own call.
-    if let Some(wake) = wake
-        && let Some(sender) = bystander(slice, wake)
-        && sender != sleep.utid
-        && let Some(sending) = slice.call_at(sender, wake.ts)
-        && is_sending(slice, sending)
+    if let Some(own) = of_sleep.filter(|(peer, _)| peers::is_own(slice, *peer))
+        && let Some(found) = peers::at_other_end(slice, sleep, call, own)
     {
-        let peer = sending.path.map(Object::Peer);
-        let reason = Reason::new("local_ipc", BlameTarget::Thread(sender), Grade::B);
-        return follow(
-            sleep,
-            sender,
-            reason.about(peer).by(Proof::Call(sending.id)),
-        );
+        return found;
     }
     let is_socket = call.and_then(|call| call.fd_class);
     let is_known = is_socket.is_some_and(|class| slice.text(class).starts_with("inet"));
     let target = peer.map_or(BlameTarget::Unknown, BlameTarget::Peer);
-    let grade = if is_known { Grade::B } else { Grade::C };
+    let grade = if is_known && peer.is_some() {
+        Grade::B
+    } else {
+        Grade::C
+    };
     Sleep::Is(Reason::new("network_remote", target, grade).about(peer.map(Object::Peer)))
+}
+
+/// Whether the recorded packet that ended a sleep was sent by another host.
+fn is_from_elsewhere(slice: &WindowSlice, sleep: &Segment) -> bool {
+    let Cause::Received(packet) = sleep.cause else {
+        return false;
+    };
+    let source = slice.packet(packet).and_then(|packet| packet.source);
+    source.is_some_and(|source| !peers::is_own(slice, source))
+}
+
+/// A segment of the connection with `last` was retransmitted in the sleep; any segment if neither
+/// end is known.
+fn retransmitted(
+    slice: &WindowSlice,
+    sleep: &Segment,
+    (peer, last): (Option<TextId>, Option<TextId>),
+) -> Option<Reason> {
+    // Another host may have worked for the rest of the time. On this host that is seen: the
+    // retransmitted segment has to be what ended the sleep.
+    let is_own = last.is_some_and(|peer| peers::is_own(slice, peer));
+    let from = if is_own {
+        sleep.begin.max(sleep.end - ARRIVES_NS)
+    } else {
+        sleep.begin
+    };
+    let inside = |packet: &&Packet| from <= packet.ts && packet.ts < sleep.end;
+    let is_of = |packet: &Packet, peer: TextId| {
+        let ends = [packet.source, packet.destination];
+        ends.iter().flatten().any(|end| names(slice, peer, *end))
+    };
+    let mut resent = slice.resent.iter().filter(inside);
+    if let Some(peer) = last
+        && resent.clone().any(|packet| is_of(packet, peer))
+    {
+        let reason = Reason::new("network_retransmit", BlameTarget::Peer(peer), Grade::A);
+        return Some(reason.about(Some(Object::Peer(peer))));
+    }
+    let packet = resent.next().filter(|_| peer.is_none() && !is_own)?;
+    let target = packet
+        .destination
+        .map_or(BlameTarget::Unknown, BlameTarget::Peer);
+    let reason = Reason::new("network_retransmit", target, Grade::B);
+    Some(reason.about(packet.destination.map(Object::Peer)))
 }
 
 /// The name server that the thread queried just before this call: resolvers send, then wait.
@@ -114,47 +142,17 @@ fn given_up(slice: &WindowSlice, call: &Call) -> Option<TextId> {
     Some(query.server)
 }
 
-/// The other end of the connection that the thread used last before this call.
-fn last_peer(slice: &WindowSlice, call: &Call) -> Option<TextId> {
-    let before = slice.calls(call.utid, (call.begin - QUERIED_NS, call.begin + 1));
-    let is_net = |class: &TextId| slice.text(*class).starts_with("inet");
-    let of_net = before
-        .iter()
-        .rev()
-        .find(|call| call.fd_class.as_ref().is_some_and(is_net) && call.path.is_some());
-    of_net?.path
-}
-
 /// Whether the description of a connection contains an address.
 fn names(slice: &WindowSlice, connection: TextId, address: TextId) -> bool {
-    slice.text(connection).contains(slice.text(address))
-}
-
-/// The thread that ran on the CPU of a wakeup.
-fn bystander(slice: &WindowSlice, wake: &Wake) -> Option<Utid> {
-    let on = slice.ran_on(wake.cpu?, (wake.ts, wake.ts + 1)).last();
-    on.map(|segment| segment.utid)
-}
-
-fn is_sending(slice: &WindowSlice, call: &Call) -> bool {
-    let name = slice.text(call.name);
-    let is_socket = call
-        .fd_class
-        .is_none_or(|class| slice.text(class).starts_with("inet"));
-    is_socket
-        && matches!(
-            name,
-            "sendto"
-                | "sendmsg"
-                | "sendmmsg"
-                | "send"
-                | "write"
-                | "writev"
-                | "sendfile"
-                | "sendfile64"
-                | "splice"
-                | "connect"
-                | "shutdown"
-                | "close"
-        )
+    if peers::is_same(slice, connection, address) {
+        return true;
+    }
+    let (text, address) = (slice.text(connection), slice.text(address));
+    // Not as a part of a longer address or port.
+    text.match_indices(address).any(|(at, found)| {
+        let is_part = |one: char| one.is_ascii_alphanumeric() || one == '.';
+        let before = text[..at].chars().next_back();
+        let after = text[at + found.len()..].chars().next();
+        !before.is_some_and(is_part) && !after.is_some_and(|one| one.is_ascii_digit())
+    })
 }

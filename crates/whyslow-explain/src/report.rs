@@ -153,6 +153,10 @@ pub struct Part {
     pub activity: Option<Activity>,
     /// The object of the wait or the activity.
     pub object: Option<Thing>,
+    /// The client whose request the culprit served at that time, if it is another one than the
+    /// slow thread's process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client: Option<Actor>,
     /// Duration in ns.
     pub dur_ns: Ns,
     /// Share of the window.

@@ -3,22 +3,22 @@
 //! A sleeping thread is followed to the thread that ended its sleep, for that time only. So windows
 //! only shrink, the walk terminates, and every instant of the window belongs to one interval.
 
+mod event_loops;
+
 use whyslow_model::Ns;
 use whyslow_model::sort::IndexSort;
 
 use crate::attribution::Attribution;
 use crate::blame_target::{BlameTarget, BlamedInterval, Object, Proof, Reason, Step};
 use crate::blocks;
-use crate::classify::{Sleep, classify, is_throttled};
-use crate::network::name_server;
+use crate::classify::{Sleep, is_throttled};
+use crate::late;
+use crate::middlemen::{self, is_idle_wait};
 use crate::report::Grade;
-use crate::wait_kind::{Wait, WaitKind};
-use crate::window_slice::{Cause, Handler, Segment, State, Utid, WindowSlice};
+use crate::window_slice::{Handler, Segment, State, Utid, WindowSlice};
 
 /// Maximum number of hops in a chain.
 const DEPTH_MAX: u16 = 24;
-/// A packet retransmitted to the same machine has arrived after this time.
-const ARRIVES_NS: Ns = 10_000_000;
 /// Maximum number of intervals of a walk; the time beyond is left unknown.
 const INTERVALS_MAX: usize = 1_000_000;
 
@@ -51,6 +51,17 @@ struct Task {
     end: Ns,
     hop: Option<u32>,
     grade: Grade,
+    /// When the thread got the work that is waited for.
+    since: Ns,
+    /// The request that it serves for that, if it is known.
+    request: Option<i64>,
+}
+
+/// The thread that is waited for: see [`Task`].
+struct Next {
+    utid: Utid,
+    since: Ns,
+    request: Option<i64>,
 }
 
 struct Walker<'m> {
@@ -79,6 +90,8 @@ pub(crate) fn walk(
             end: window.1,
             hop: None,
             grade: Grade::A,
+            since: Ns::MIN,
+            request: None,
         }],
     };
     while let Some(task) = walker.tasks.pop() {
@@ -292,16 +305,31 @@ impl Walker<'_> {
     }
 
     fn sleeping(&mut self, task: &Task, segment: &Segment, (begin, end): (Ns, Ns)) {
-        if let Some(reason) = self.sent_late(task, segment) {
+        let step = task.hop.map(|hop| &self.walk.steps[hop as usize]);
+        if let Some(reason) = late::sent_late(self.slice, step, segment) {
             self.interval(task, (begin, end), reason);
             return;
         }
-        if task.hop.is_some() && segment.begin <= task.begin && self.is_idle_wait(segment) {
-            // It had not started on the work when the wait for it started.
+        if task.hop.is_some() && segment.begin <= task.since && is_idle_wait(self.slice, segment) {
+            // It had not started on the work when that was passed to it.
             self.not_begun(task, (begin, end));
             return;
         }
-        match classify(self.slice, self.attribution, segment) {
+        let mut at = begin;
+        for piece in self.nested(task, segment, (begin, end)) {
+            if piece.begin > at {
+                self.slept(task, segment, (at, piece.begin));
+            }
+            self.served(task, segment, &piece);
+            at = piece.end;
+        }
+        if end > at {
+            self.slept(task, segment, (at, end));
+        }
+    }
+
+    fn slept(&mut self, task: &Task, segment: &Segment, (begin, end): (Ns, Ns)) {
+        match self.classified(task, segment) {
             Sleep::Is(reason) => self.interval(task, (begin, end), reason),
             Sleep::Request { id, mechanism } => {
                 let Some(request) = self.slice.request(id) else {
@@ -326,6 +354,7 @@ impl Walker<'_> {
                 }
             }
             Sleep::For { reason, pieces } => {
+                let since = middlemen::since(self.slice, segment, &reason, task.since);
                 let mut at = begin;
                 for piece in pieces {
                     let (from, to) = (piece.begin.max(at), piece.end.min(end));
@@ -341,7 +370,12 @@ impl Walker<'_> {
                         grade,
                         ..reason
                     };
-                    self.hop(task, (from, to), piece.utid, reason);
+                    let next = Next {
+                        utid: piece.utid,
+                        since: since.map_or(from, |since| since.min(from)),
+                        request: self.request_of(task, segment, piece.utid),
+                    };
+                    self.hop(task, (from, to), next, reason);
                     at = to;
                 }
                 if end > at {
@@ -351,47 +385,9 @@ impl Walker<'_> {
         }
     }
 
-    /// Whether the packet of this machine that woke the thread was late: it was retransmitted after
-    /// a loss; or the kernel sent it, having delayed what a thread had sent before it waited for
-    /// the reply on the same connection.
-    fn sent_late(&self, task: &Task, segment: &Segment) -> Option<Reason> {
-        let slice = self.slice;
-        let Cause::Packet(came) = segment.cause else {
-            return None;
-        };
-        let came = slice.packet(came)?;
-        // The other end, as seen from the explained thread: either that thread received the packet,
-        // or the thread that it waits for did.
-        let peer = match task.hop {
-            None => came.source?,
-            Some(_) => came.destination?,
-        };
-        let is_resent = slice.resent.iter().any(|packet| {
-            (packet.source, packet.destination) == (came.source, came.destination)
-                && packet.ts >= segment.begin.max(segment.end - ARRIVES_NS)
-                && packet.ts < segment.end
-        });
-        let object = Some(Object::Peer(peer));
-        if is_resent {
-            let reason = Reason::new("network_retransmit", BlameTarget::Peer(peer), Grade::A);
-            return Some(reason.about(object));
-        }
-        if came.utid.is_some() {
-            return None;
-        }
-        let step = &self.walk.steps[task.hop? as usize];
-        let waits = slice.states(step.waiter, (step.begin, step.end)).last()?;
-        let Cause::Packet(answer) = waits.cause else {
-            return None;
-        };
-        let answer = slice.packet(answer)?;
-        let is_of_both = (came.source, came.destination) == (answer.destination, answer.source);
-        let reason = Reason::new("send_delayed", BlameTarget::Thread(step.waiter), Grade::B);
-        is_of_both.then_some(reason.about(object))
-    }
-
     /// Continues with the thread that was waited for.
-    fn hop(&mut self, task: &Task, (begin, end): (Ns, Ns), next: Utid, reason: Reason) {
+    fn hop(&mut self, task: &Task, (begin, end): (Ns, Ns), to: Next, reason: Reason) {
+        let next = to.utid;
         let depth = task
             .hop
             .map_or(0, |hop| self.walk.steps[hop as usize].depth + 1);
@@ -421,6 +417,8 @@ impl Walker<'_> {
             end,
             hop: Some(place),
             grade: task.grade.min(reason.grade),
+            since: to.since,
+            request: to.request,
         });
     }
 
@@ -437,57 +435,5 @@ impl Walker<'_> {
     fn not_begun(&mut self, task: &Task, range: (Ns, Ns)) {
         let reason = Reason::new("producer_idle", BlameTarget::Thread(task.utid), Grade::B);
         self.interval(task, range, reason);
-    }
-
-    /// Whether a thread waits for work, rather than in the middle of it.
-    fn is_idle_wait(&self, segment: &Segment) -> bool {
-        let slice = self.slice;
-        let Some(call) = slice.call_at(segment.utid, segment.begin) else {
-            return false;
-        };
-        // In the middle of a DNS lookup, which holds up its work.
-        if name_server(slice, call).is_some() {
-            return false;
-        }
-        // Work may have arrived that it cannot start.
-        let is_frozen = || Wait::of(slice, segment, Some(call)).kind == WaitKind::Frozen;
-        if segment.state == State::Stopped || is_frozen() {
-            return false;
-        }
-        matches!(
-            slice.text(call.name),
-            "epoll_wait"
-                | "epoll_pwait"
-                | "epoll_pwait2"
-                | "poll"
-                | "ppoll"
-                | "select"
-                | "pselect6"
-                | "accept"
-                | "accept4"
-                | "recvfrom"
-                | "recvmsg"
-                | "wait4"
-                | "waitid"
-                | "rt_sigtimedwait"
-                | "io_getevents"
-                | "read"
-        ) && call.begin <= segment.begin
-            && (slice.text(call.name) != "read"
-                || call.fd_class.is_some_and(|class| {
-                    matches!(
-                        slice.text(class),
-                        "pipe"
-                            | "unix"
-                            | "eventfd"
-                            | "inet"
-                            | "inet6"
-                            | "socket"
-                            | "tty"
-                            | "inotify"
-                            | "timerfd"
-                            | "signalfd"
-                    )
-                }))
     }
 }

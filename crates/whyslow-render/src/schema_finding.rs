@@ -158,7 +158,7 @@ fn thing() -> Value {
 }
 
 fn part() -> Value {
-    object(vec![
+    let part = object(vec![
         ("mechanism", text()),
         ("root", text()),
         ("culprit", actor()),
@@ -170,7 +170,8 @@ fn part() -> Value {
         ("pieces", whole()),
         ("evidence", list(text())),
         ("shown_by", or_null(text())),
-    ])
+    ]);
+    with_optional(part, "client", actor())
 }
 
 fn hop() -> Value {

@@ -103,6 +103,7 @@ pub(super) fn between(peer: &str, host: &str, dur_ns: Ns, grade: Grade) -> Optio
             kind: "way".into(),
             name: format!("to {host} and back"),
         }),
+        client: None,
         dur_ns,
         share: 0.0,
         grade,

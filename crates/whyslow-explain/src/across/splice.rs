@@ -40,6 +40,7 @@ pub(super) fn unknown(dur_ns: Ns, host: &str) -> Option<Replacement> {
         },
         activity: None,
         object: None,
+        client: None,
         dur_ns,
         share: 0.0,
         grade: Grade::C,
@@ -99,6 +100,7 @@ impl There<'_> {
         Part {
             culprit: self.actor(&part.culprit),
             activity: part.activity.clone().map(|activity| self.moved(activity)),
+            client: part.client.as_ref().map(|client| self.actor(client)),
             ..part.clone()
         }
     }

@@ -53,10 +53,19 @@ impl Drawn<'_> {
 
     fn cause(&self) -> String {
         match (self.culprit, self.other()) {
-            (Some(_), Some(part)) => self.by_other(part),
+            (Some(_), Some(part)) => format!("{}{}", self.by_other(part), self.for_client(part)),
             (Some(part), None) => self.by_itself(part),
             (None, _) => self.without_culprit(),
         }
+    }
+
+    /// Whose request a server worked on meanwhile.
+    fn for_client(&self, part: &Part) -> String {
+        let client = part.client.as_ref();
+        client.map_or_else(String::new, |client| {
+            let client = self.names.actor(client);
+            format!(" It was serving a request of {client}.")
+        })
     }
 
     /// All time attributed to the culprit.

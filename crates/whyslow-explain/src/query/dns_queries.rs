@@ -172,6 +172,7 @@ impl Explainer<'_> {
                 kind: "peer".into(),
                 name: server.to_owned(),
             }),
+            client: None,
             dur_ns,
             share: 1.0,
             grade: Grade::B,

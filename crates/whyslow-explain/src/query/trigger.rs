@@ -273,6 +273,7 @@ impl Explainer<'_> {
                 kind: "device".into(),
                 name: device.to_owned(),
             }),
+            client: None,
             dur_ns,
             share: dur_ns as f64 / length as f64,
             grade: Grade::A,

@@ -469,6 +469,7 @@ fn part(phase: &str, mechanism: &str, (dur, length): (Ns, Ns)) -> Part {
         },
         activity: None,
         object: (!phase.is_empty()).then_some(object),
+        client: None,
         dur_ns: dur,
         share: dur as f64 / length as f64,
         grade: Grade::C,

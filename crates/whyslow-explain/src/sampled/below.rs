@@ -424,6 +424,7 @@ fn part(one: &Stretch, shown_by: Option<String>) -> Part {
         },
         activity: None,
         object: None,
+        client: None,
         dur_ns: one.dur(),
         share: 1.0,
         grade: match one.call_kind {

@@ -26,8 +26,8 @@ pub(crate) fn clause(part: &Part, victim: &str) -> Clause {
     let scene = Scene {
         part,
         victim,
-        culprit: match &part.activity {
-            Some(call) if !is_own => format!("{name} (in {})", activity(call)),
+        culprit: match doing(part) {
+            Some(doing) if !is_own => format!("{name} ({doing})"),
             _ => name.clone(),
         },
         name,
@@ -49,17 +49,31 @@ pub(crate) fn clause(part: &Part, victim: &str) -> Clause {
     }
 }
 
+/// What the culprit was doing: `in write(/var/log/app.log)`, `serving a request of report[30]`.
+fn doing(part: &Part) -> Option<String> {
+    let call = part
+        .activity
+        .as_ref()
+        .map(|call| format!("in {}", activity(call)));
+    let client = part
+        .client
+        .as_ref()
+        .map(|client| format!("serving a request of {}", thread(client)));
+    match (client, call) {
+        (Some(client), Some(call)) => Some(format!("{client}, {call}")),
+        (client, call) => client.or(call),
+    }
+}
+
 /// The same where the victim waited for `direct`, which the culprit held up.
 pub(super) fn through(part: &Part, victim: &str, direct: &Actor) -> Clause {
     let first = Part {
         culprit: direct.clone(),
         activity: None,
+        client: None,
         ..part.clone()
     };
-    let call = match &part.activity {
-        Some(call) => format!(", in {}", activity(call)),
-        None => String::new(),
-    };
+    let call = doing(part).map_or_else(String::new, |doing| format!(", {doing}"));
     clause(&first, victim).and(&format!(
         " ({} was held up by {}{call})",
         culprit(direct, victim),

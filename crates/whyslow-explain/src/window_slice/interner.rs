@@ -28,6 +28,11 @@ impl Interner {
         TextId(number)
     }
 
+    /// The id of a text that was interned.
+    pub(crate) fn find(&self, text: &str) -> Option<TextId> {
+        self.numbers.get(text).map(|number| TextId(*number))
+    }
+
     pub(crate) fn text_of(&self, number: u32) -> &str {
         &self.texts[number as usize]
     }

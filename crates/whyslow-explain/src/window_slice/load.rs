@@ -12,8 +12,8 @@ use whyslow_store::Tables;
 
 use super::columns::{Result, ranges, rows};
 use super::{
-    Call, Cause, Context, Handler, LockWait, Recorded, Request, RuntimeWait, Segment, Stack, State,
-    ThreadTable, Wake, WindowSlice,
+    Call, Cause, Connections, Context, Handler, LockWait, Recorded, Request, RuntimeWait, Segment,
+    Stack, State, ThreadTable, Wake, WindowSlice,
 };
 
 /// Requests are read from this time before the window, to see how the device serves them …
@@ -60,6 +60,7 @@ impl WindowSlice {
         slice.load_handlers(tables)?;
         slice.load_work(tables)?;
         slice.load_others(tables)?;
+        slice.connections = Connections::load(tables, slice.window())?;
         slice.load_frames(tables)?;
         slice.load_writers(tables)?;
         Ok(slice)
@@ -123,7 +124,10 @@ impl WindowSlice {
     }
 
     fn load_wakes(&mut self, tables: &dyn Tables) -> Result<()> {
-        let columns = (&["ts", "id", "cpu", "context_nr"][..], &[][..]);
+        let columns = (
+            &["ts", "id", "cpu", "context_nr", "waker_utid"][..],
+            &[][..],
+        );
         let found = &mut self.wakes;
         let window = Some(Window::new(self.begin, self.end));
         rows(tables, WakeupRow::TABLE, columns, window, |cells, row| {
@@ -132,13 +136,14 @@ impl WindowSlice {
                 ts: cells.ints[0].at(row),
                 cpu: cells.small(2, row),
                 vector: cells.small(3, row),
+                running: cells.small(4, row),
             };
             found.insert(id, wake);
         })
     }
 
     fn load_calls(&mut self, tables: &dyn Tables) -> Result<()> {
-        let ints = ["ts", "ts_end", "id", "utid", "ret", "errno", "flags"];
+        let ints = ["ts", "ts_end", "id", "utid", "ret", "errno", "flags", "fd"];
         let texts = ["name", "path", "fd_class"];
         let columns = (&ints[..], &texts[..]);
         let (end, window) = (self.recording_end, Some(self.window()));
@@ -163,6 +168,7 @@ impl WindowSlice {
                 ret: cells.int(4, row),
                 errno: cells.small(5, row),
                 flags: cells.int(6, row),
+                fd: cells.small(7, row),
             });
         })?;
         found.index_sort_by_ints(|row| [row.utid.into(), row.begin, row.end]);

@@ -5,11 +5,13 @@
 //! recording is.
 
 pub(crate) mod columns;
+mod connections;
 mod interner;
 mod load;
 mod rare;
 mod thread_table;
 
+pub(crate) use connections::{Connections, Exchange, Turn};
 pub(crate) use interner::{Interner, TextId};
 pub(crate) use thread_table::ThreadTable;
 
@@ -83,6 +85,8 @@ pub(crate) struct Wake {
     pub(crate) ts: Ns,
     pub(crate) cpu: Option<i32>,
     pub(crate) vector: Option<i32>,
+    /// The thread on that CPU, whether or not it is the waker.
+    pub(crate) running: Option<Utid>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -99,6 +103,7 @@ pub(crate) struct Call {
     pub(crate) errno: Option<i32>,
     /// Flags, operation or command.
     pub(crate) flags: Option<i64>,
+    pub(crate) fd: Option<i32>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -212,6 +217,8 @@ pub(crate) struct Futex {
     pub(crate) begin: Ns,
     pub(crate) end: Ns,
     pub(crate) address: TextId,
+    /// Value that a wait expects at the address.
+    pub(crate) value: Option<i64>,
 }
 
 /// Bytes that a thread wrote to a file through the page cache.
@@ -279,6 +286,7 @@ pub(crate) struct WindowSlice {
     pub(crate) signals: Vec<Signal>,
     pub(crate) unanswered: Vec<Unanswered>,
     packets: FxHashMap<i64, Packet>,
+    pub(crate) connections: Connections,
     /// Retransmitted segments, in order.
     pub(crate) resent: Vec<Packet>,
     futex_waits: FxHashMap<Utid, Vec<Futex>>,

@@ -14,9 +14,14 @@ use super::columns::{Result, rows};
 use super::{
     Futex, Interner, Loss, Packet, Reclaim, Signal, TextId, Unanswered, WindowSlice, Work, Write,
 };
+use crate::addresses::plain;
 
 /// Age at which dirty pages are written back (`dirty_expire_centisecs`).
 const DIRTY_NS: i64 = 30_000_000_000;
+
+fn address_of(text: &str, interner: &mut Interner) -> Option<TextId> {
+    (!text.is_empty()).then(|| interner.intern(&plain(text)))
+}
 
 impl WindowSlice {
     pub(super) fn load_work(&mut self, tables: &dyn Tables) -> Result<()> {
@@ -154,8 +159,9 @@ impl WindowSlice {
                 let packet = Packet {
                     ts: cells.ints[0].at(row),
                     utid: cells.small(2, row),
-                    source: cells.text_id(1, row, interner),
-                    destination: cells.text_id(2, row, interner),
+                    // Packets and sockets report IPv4 addresses in different forms.
+                    source: address_of(cells.text(1, row), interner),
+                    destination: address_of(cells.text(2, row), interner),
                 };
                 if matches!(cells.text(0, row), "retransmit" | "retransmit_synack") {
                     resent.push(packet);
@@ -166,7 +172,7 @@ impl WindowSlice {
     }
 
     pub(super) fn load_futexes(&mut self, tables: &dyn Tables) -> Result<()> {
-        let ints = ["ts", "ts_end", "utid", "upid", "ret"];
+        let ints = ["ts", "ts_end", "utid", "upid", "ret", "value"];
         let columns = (&ints[..], &["op", "address"][..]);
         let (end, window) = (self.recording_end, Some(self.window()));
         let interner = &mut self.interner;
@@ -189,6 +195,7 @@ impl WindowSlice {
                     begin: cells.ints[0].at(row),
                     end: cells.int(1, row).unwrap_or(end),
                     address,
+                    value: cells.int(5, row),
                 };
                 let woken = cells.int(4, row).unwrap_or(0);
                 match cells.text(0, row) {

@@ -44,6 +44,8 @@ pub(crate) struct ThreadTable {
     processes: FxHashMap<i32, Process>,
     /// First thread of each process.
     mains: FxHashMap<i32, Utid>,
+    /// Threads of each process, in order of their ids.
+    threads: FxHashMap<i32, Vec<Utid>>,
 }
 
 impl ThreadTable {
@@ -94,6 +96,10 @@ impl ThreadTable {
                             .and_then(|upid| thread_table.processes.get(&upid))
                             .is_some_and(|process| recorder.is_by_name(&process.comm)),
                 };
+                if let Some(upid) = upid {
+                    let threads = thread_table.threads.entry(upid).or_default();
+                    threads.push(utid.at(at) as Utid);
+                }
                 if let (Some(upid), true) =
                     (thread_info.upid, thread_info.pid == Some(thread_info.tid))
                 {
@@ -105,11 +111,29 @@ impl ThreadTable {
             }
             Ok(ControlFlow::Continue(()))
         })?;
+        for threads in thread_table.threads.values_mut() {
+            threads.sort_unstable();
+        }
         Ok(thread_table)
     }
 
     pub(crate) fn get(&self, utid: Utid) -> Option<&ThreadInfo> {
         self.by_utid.get(&utid)
+    }
+
+    /// Main thread of a process.
+    pub(crate) fn main_of(&self, upid: i32) -> Option<Utid> {
+        let first = || self.threads_of(upid).first();
+        self.mains.get(&upid).or_else(first).copied()
+    }
+
+    pub(crate) fn upid(&self, utid: Utid) -> Option<i32> {
+        self.get(utid)?.upid
+    }
+
+    /// Threads of a process, in order of their ids.
+    pub(crate) fn threads_of(&self, upid: i32) -> &[Utid] {
+        self.threads.get(&upid).map_or(&[], Vec::as_slice)
     }
 
     pub(crate) fn comm(&self, utid: Utid) -> &str {

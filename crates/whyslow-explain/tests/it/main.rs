@@ -8,6 +8,7 @@ mod judged;
 mod lookups;
 mod loopback;
 mod named;
+mod occupied;
 mod page;
 mod queued;
 mod requests;

@@ -24,6 +24,8 @@ pub(super) enum About<'t> {
     Connected(SocketAddr, SocketAddr),
     UnixListens(&'t str),
     UnixAccepted(&'t str),
+    /// Connected to a socket with this name.
+    UnixConnected(&'t str),
 }
 
 impl<'t> SocketText<'t> {
@@ -42,6 +44,7 @@ impl<'t> SocketText<'t> {
             ("tcp", "connected") => ends().map(|(local, peer)| About::Connected(local, peer))?,
             ("unix", "listen") => About::UnixListens(name),
             ("unix", "accepted") => About::UnixAccepted(name),
+            ("unix", "connected") => About::UnixConnected(name),
             _ => return None,
         };
         Some(Self { number, about })
@@ -59,7 +62,7 @@ impl<'t> SocketText<'t> {
                 };
                 Object::known(class, symbols.intern(&side.to_string()))
             }
-            About::UnixListens(name) | About::UnixAccepted(name) => {
+            About::UnixListens(name) | About::UnixAccepted(name) | About::UnixConnected(name) => {
                 Object::known(FdClass::Unix, symbols.intern(name))
             }
         }
@@ -100,6 +103,7 @@ mod tests {
             "[::]:80",
         );
         check("socket:[9] unix accepted /a b", 9, FdClass::Unix, "/a b");
+        check("socket:[9] unix connected /a", 9, FdClass::Unix, "/a");
         for bad in [
             "socket:[9]",
             "socket:[9] tcp",

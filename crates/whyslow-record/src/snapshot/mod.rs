@@ -7,6 +7,7 @@ mod processes;
 mod resolver;
 mod sockets;
 mod tree;
+mod unix_peers;
 mod users;
 
 use std::path::Path;

@@ -3,9 +3,9 @@
 //! Recorded is the link, followed by a description of the socket: `socket:[7] tcp listen
 //! 10.0.0.1:80`, `socket:[8] tcp accepted 10.0.0.1:80 10.0.0.9:5000` (local and remote address),
 //! `socket:[9] tcp connected 10.0.0.1:40000 10.0.0.9:80`, `socket:[10] unix listen /run/a`,
-//! `socket:[11] unix accepted /run/a`. The kernel does not show which side opened a connection. It
-//! was accepted if there is a listener on its local port, and opened from here if its local port is
-//! ephemeral.
+//! `socket:[11] unix accepted /run/a`, `socket:[12] unix connected /run/a`. The kernel does not show
+//! which side opened a TCP connection. It was accepted if there is a listener on its local port, and
+//! opened from here if its local port is ephemeral.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -14,6 +14,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
+
+use super::unix_peers;
 
 /// Maximum number of sockets per network namespace.
 const SOCKETS_MAX: usize = 1 << 17;
@@ -33,6 +35,8 @@ const CONNECTED: &str = "03";
 #[derive(Debug, Default)]
 pub(super) struct Sockets {
     namespaces: HashMap<u64, HashMap<u64, String>>,
+    /// Peers of Unix sockets, once read.
+    unix_peers: Option<HashMap<u64, u64>>,
 }
 
 impl Sockets {
@@ -44,23 +48,28 @@ impl Sockets {
         if !self.namespaces.contains_key(&namespace) && self.namespaces.len() >= NAMESPACES_MAX {
             return None;
         }
+        let peers = self.unix_peers.get_or_insert_with(unix_peers::read);
         let sockets = self
             .namespaces
             .entry(namespace)
-            .or_insert_with(|| of_namespace(process));
+            .or_insert_with(|| of_namespace(process, peers));
         let about = sockets.get(&number)?;
         Some([link, b" ", about.as_bytes()].concat())
     }
 }
 
-fn of_namespace(process: &Path) -> HashMap<u64, String> {
+fn of_namespace(process: &Path, peers: &HashMap<u64, u64>) -> HashMap<u64, String> {
     let net = process.join("net");
     let tcp = ["tcp", "tcp6"].into_iter();
     let tcp: Vec<Tcp> = tcp
         .flat_map(|name| lines(&net.join(name)))
         .filter_map(|line| Tcp::parse(&line))
         .collect();
-    let unix = lines(&net.join("unix")).filter_map(|line| unix(&line));
+    let mut unix: HashMap<u64, String> = lines(&net.join("unix"))
+        .filter_map(|line| unix(&line))
+        .collect();
+    let connected = connected(&unix, peers);
+    unix.extend(connected);
     // From the reader's namespace, which nearly always has the same.
     let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range");
     let range = range.ok().and_then(|text| ports(&text));
@@ -154,6 +163,18 @@ fn describe_tcp(sockets: &[Tcp], any: &RangeInclusive<u16>) -> HashMap<u64, Stri
     sockets.collect()
 }
 
+/// Unix sockets without a name of their own that are connected to accepted ones.
+fn connected(unix: &HashMap<u64, String>, peers: &HashMap<u64, u64>) -> Vec<(u64, String)> {
+    let unnamed = peers
+        .iter()
+        .filter(|(number, _)| !unix.contains_key(number));
+    let found = unnamed.filter_map(|(number, peer)| {
+        let name = unix.get(peer)?.strip_prefix("unix accepted ")?;
+        Some((*number, format!("unix connected {name}")))
+    });
+    found.collect()
+}
+
 /// A line of `/proc/net/unix`. Accepted sockets have the name of the listener; connecting ones
 /// rarely have a name.
 fn unix(line: &str) -> Option<(u64, String)> {
@@ -225,6 +246,18 @@ mod tests {
         check("ffff8881: 00000003 00000000 00000000 0001 03 14", None);
         check("ffff8881: 3 0 00000000 0002 03 15 /dev/log", None);
         check("", None);
+    }
+
+    #[test]
+    fn a_client_is_named_by_the_socket_that_it_is_connected_to() {
+        let unix = HashMap::from([
+            (13, "unix accepted /run/a".to_owned()),
+            (14, "unix listen /run/a".to_owned()),
+            (15, "unix accepted /run/b".to_owned()),
+        ]);
+        let peers = HashMap::from([(21, 13), (22, 14), (15, 13), (23, 99)]);
+        let expected = [(21, "unix connected /run/a".to_owned())];
+        assert_eq!(connected(&unix, &peers), expected);
     }
 
     #[test]

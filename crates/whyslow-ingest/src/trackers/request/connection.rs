@@ -57,6 +57,9 @@ pub(super) struct Connection {
     pub(super) connected: Option<(Ns, Ns)>,
     /// Thread that requested the connection.
     pub(super) connected_by: Option<i32>,
+    /// The exchange that this thread worked on then: an event loop sends its request when the
+    /// connection is established, after it waited for any event.
+    pub(super) cause: Option<Key>,
     pub(super) accepted: Option<Ns>,
     /// It was established before the recording.
     pub(super) is_old: bool,
@@ -84,6 +87,7 @@ impl Connection {
             standing: None,
             connected: None,
             connected_by: None,
+            cause: None,
             accepted: None,
             is_old: false,
             arrived: None,

@@ -27,10 +27,11 @@ impl RequestTracker {
         }
         self.settle(socket, Ending::Next, out);
         self.used(socket, thread);
-        let parent = self
-            .workers
-            .current(thread)
-            .filter(|key| self.is_unanswered(*key));
+        let connection = self.connections.get_mut(&socket);
+        let cause = connection.and_then(|connection| connection.cause.take());
+        let current = self.workers.current(thread);
+        let mut causes = [cause, current].into_iter().flatten();
+        let parent = causes.find(|key| self.is_unanswered(*key));
         let touch = self.workers.touch(thread, ts);
         let mut exchange = Exchange::new(self.next_id, touch);
         let key = Key {

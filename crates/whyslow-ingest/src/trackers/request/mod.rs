@@ -361,6 +361,7 @@ impl RequestTracker {
             let mut connection = Connection::new(socket, Role::Client);
             connection.connected = Some((ts, ts));
             connection.connected_by = Some(thread.utid);
+            connection.cause = self.workers.current(thread);
             self.enter(socket, connection, out);
         }
     }

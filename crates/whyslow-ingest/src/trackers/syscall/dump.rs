@@ -66,6 +66,7 @@ impl SyscallTracker {
             About::Accepted(local, peer) => (true, None, Some((local, peer))),
             About::Connected(local, peer) => (false, None, Some((local, peer))),
             About::UnixAccepted(_) => (true, object.path, None),
+            About::UnixConnected(_) => (false, object.path, None),
         };
         let Some(socket) = self.fds.set_socket(owner, fd) else {
             return;

@@ -420,6 +420,45 @@ fn what_a_request_asks_of_others_belongs_to_it() {
     );
 }
 
+/// An event loop connects to its upstream server for a request, and writes to it when the
+/// connection is established: it waits for that as for any event, and serves another client first.
+const UPSTREAM: &str = "
+    0.000000001 [0] (tid=7 pid=7 comm=proxy) syscall_enter name=accept4 fd=4
+    0.000000002 [0] (tid=7 pid=7) syscall_exit name=accept4 ret=5 sockaddr=10.0.0.8:5000
+    0.000000003 [0] (tid=7 pid=7) syscall_enter name=accept4 fd=4
+    0.000000004 [0] (tid=7 pid=7) syscall_exit name=accept4 ret=8 sockaddr=10.0.0.9:5000
+    0.000000020 [0] (tid=7 pid=7) syscall_enter name=read fd=5 count=4096
+    0.000000021 [0] (tid=7 pid=7) syscall_exit name=read ret=100
+    0.000000022 [0] (tid=7 pid=7) syscall_enter name=socket family=2 socket_type=1
+    0.000000023 [0] (tid=7 pid=7) syscall_exit name=socket ret=6
+    0.000000024 [0] (tid=7 pid=7) syscall_enter name=connect fd=6 sockaddr=10.0.0.1:81
+    0.000000025 [0] (tid=7 pid=7) syscall_exit name=connect ret=-115
+    0.000000026 [0] (tid=7 pid=7) syscall_enter name=epoll_wait fd=3
+    0.000000027 [0] (tid=7 pid=7) syscall_exit name=epoll_wait ret=2
+    0.000000028 [0] (tid=7 pid=7) syscall_enter name=read fd=8 count=4096
+    0.000000029 [0] (tid=7 pid=7) syscall_exit name=read ret=90
+    0.000000030 [0] (tid=7 pid=7) syscall_enter name=write fd=6 count=20
+    0.000000031 [0] (tid=7 pid=7) syscall_exit name=write ret=20
+    0.000000032 [0] (tid=7 pid=7) syscall_enter name=epoll_wait fd=3
+    0.000000041 [0] (tid=7 pid=7) syscall_exit name=epoll_wait ret=1
+    0.000000043 [0] (tid=7 pid=7) syscall_enter name=read fd=6 count=4096
+    0.000000044 [0] (tid=7 pid=7) syscall_exit name=read ret=30
+    0.000000050 [0] (tid=7 pid=7) syscall_enter name=write fd=5 count=9
+    0.000000051 [0] (tid=7 pid=7) syscall_exit name=write ret=9";
+
+#[test]
+fn what_an_event_loop_connected_for_belongs_to_that_request() {
+    check(
+        UPSTREAM,
+        "request",
+        "id ts role peer parent_request",
+        "
+        0 21 server 10.0.0.8:5000 -
+        1 29 server 10.0.0.9:5000 -
+        2 30 client 10.0.0.1:81 0",
+    );
+}
+
 /// An event loop reads two requests before it replies to the first one.
 const LOOP: &str = "
     0.000000001 [0] (tid=7 pid=7 comm=loop) syscall_enter name=accept4 fd=4

@@ -1,0 +1,130 @@
+//! Packets of this host that arrive late: retransmitted after a loss, or delayed by the kernel of
+//! the sender.
+
+use whyslow_model::Ns;
+
+use crate::blame_target::{BlameTarget, Object, Reason, Step};
+use crate::classify::has_expired;
+use crate::network::ARRIVES_NS;
+use crate::peers;
+use crate::report::Grade;
+use crate::window_slice::{Cause, Context, Packet, Segment, State, TextId, WindowSlice};
+
+/// The kernel retransmits after at least this time (`TCP_RTO_MIN`), and delays acknowledgements for
+/// less.
+const RETRANSMIT_MIN_NS: Ns = 200_000_000;
+
+/// Whether the packet of this machine that woke a thread was late: it was retransmitted after a
+/// loss; or the kernel sent it, having delayed what a thread had sent before it waited for the
+/// reply on the same connection. `step` leads to the thread.
+pub(crate) fn sent_late(
+    slice: &WindowSlice,
+    step: Option<&Step>,
+    segment: &Segment,
+) -> Option<Reason> {
+    let Cause::Packet(came) = segment.cause else {
+        return unrecorded(slice, step?, segment);
+    };
+    let came = slice.packet(came)?;
+    // The other end, as seen from the explained thread: either that thread received the packet,
+    // or the thread that it waits for did.
+    let peer = match step {
+        None => came.source?,
+        Some(_) => came.destination?,
+    };
+    let is_same =
+        |packet: &Packet| (packet.source, packet.destination) == (came.source, came.destination);
+    if is_resent(slice, segment, is_same) {
+        return Some(retransmitted(peer));
+    }
+    if came.utid.is_some() {
+        return None;
+    }
+    let step = step?;
+    let waits = slice.states(step.waiter, (step.begin, step.end)).last()?;
+    let Cause::Packet(answer) = waits.cause else {
+        return None;
+    };
+    let answer = slice.packet(answer)?;
+    let is_of_both = (came.source, came.destination) == (answer.destination, answer.source);
+    is_of_both.then_some(delayed(step, Some(peer), Grade::B))
+}
+
+/// The same without packets: no thread sent anything when the packet arrived, and the thread at the
+/// other end, which waits for this one, was asleep.
+fn unrecorded(slice: &WindowSlice, step: &Step, segment: &Segment) -> Option<Reason> {
+    let is_packet = segment.context == Context::Softirq
+        && matches!(segment.cause, Cause::None | Cause::Received(_));
+    let call = slice.call_at(segment.utid, segment.begin)?;
+    if !is_packet || segment.state != State::Sleeping || has_expired(slice, call) {
+        return None;
+    }
+    let (peer, _) = peers::peer_of_sleep(slice, segment, call)
+        .filter(|(peer, is_certain)| *is_certain && peers::is_own(slice, *peer))?;
+    let sender = slice.thread_table.upid(step.waiter)?;
+    let address = slice.text(peer);
+    if slice.connections.processes_at(address) != [sender] {
+        return None;
+    }
+    // The wait of the sender, as its own calls name the connection.
+    let waits = slice.call_at(step.waiter, segment.end)?;
+    let other = peers::peer_of(slice, waits).or(Some(peer));
+    let is_of = |packet: &Packet| {
+        let ends = [packet.source, packet.destination];
+        let mut ends = ends.iter().flatten();
+        ends.any(|end| peers::is_same(slice, *end, peer))
+    };
+    if is_resent(slice, segment, is_of) {
+        return Some(retransmitted(other?));
+    }
+    let wake = segment.wakeup.and_then(|wake| slice.wake(wake))?;
+    // A kernel thread passes packets of all connections on.
+    let by_kernel = wake
+        .running
+        .is_some_and(|running| slice.thread_table.is_kernel(running));
+    if call.path.is_none() && by_kernel {
+        return None;
+    }
+    // It waited from its last data to the end, and may have lost that if enough time passed.
+    let asleep = slice
+        .states(step.waiter, (segment.end, segment.end + 1))
+        .last()
+        .filter(|state| state.state == State::Sleeping && state.begin < segment.end)?;
+    let sent = peers::last_sender(slice, &[sender], (segment.utid, segment.end));
+    if sent.is_some() || peers::in_context(slice, segment, Some(call), Some(wake)).is_some() {
+        return None;
+    }
+    let waited = segment.end - asleep.begin;
+    let range = (segment.begin, segment.end);
+    let is_lossy = |upid: Option<i32>, peer: Option<TextId>| {
+        let both = upid.zip(peer);
+        both.is_some_and(|(upid, peer)| slice.connections.has_loss(upid, slice.text(peer), range))
+    };
+    let receiver = slice.thread_table.upid(segment.utid);
+    if waited < RETRANSMIT_MIN_NS {
+        Some(delayed(step, other, Grade::B))
+    } else if is_lossy(Some(sender), other) || is_lossy(receiver, Some(peer)) {
+        Some(Reason {
+            grade: Grade::B,
+            ..retransmitted(other?)
+        })
+    } else {
+        Some(delayed(step, other, Grade::C))
+    }
+}
+
+fn is_resent(slice: &WindowSlice, segment: &Segment, is_it: impl Fn(&Packet) -> bool) -> bool {
+    let from = segment.begin.max(segment.end - ARRIVES_NS);
+    let mut near = slice.resent.iter();
+    near.any(|packet| from <= packet.ts && packet.ts < segment.end && is_it(packet))
+}
+
+fn retransmitted(peer: TextId) -> Reason {
+    let reason = Reason::new("network_retransmit", BlameTarget::Peer(peer), Grade::A);
+    reason.about(Some(Object::Peer(peer)))
+}
+
+fn delayed(step: &Step, peer: Option<TextId>, grade: Grade) -> Reason {
+    let reason = Reason::new("send_delayed", BlameTarget::Thread(step.waiter), grade);
+    reason.about(peer.map(Object::Peer))
+}

@@ -1,0 +1,208 @@
+//! Threads between a waiting thread and the one that it waits for in the end: proxies, backends,
+//! event loops, threads of pools.
+//!
+//! A thread that is asleep when the wait for it starts may have started the work already, and wait
+//! for another one: the work was passed to it when the waiting thread sent it, which is before that
+//! thread waits for the reply.
+
+use whyslow_model::Ns;
+
+use crate::blame_target::Reason;
+use crate::network::name_server;
+use crate::wait_kind::{Wait, WaitKind};
+use crate::window_slice::{Call, Exchange, Segment, State, Turn, Utid, WindowSlice};
+
+/// A mutex of glibc, Rust or Go has this value if threads wait for it.
+const MUTEX_CONTENDED: i64 = 2;
+
+const WAITS_FOR_ANY: [&str; 8] = [
+    "epoll_wait",
+    "epoll_pwait",
+    "epoll_pwait2",
+    "poll",
+    "ppoll",
+    "select",
+    "pselect6",
+    "io_getevents",
+];
+
+/// When the work that a sleep is for was passed to the thread that it waits for: `None` if that is
+/// not known. A holder of a lock holds it whatever it waits for itself. `not_before`: when the
+/// sleeping thread got its own work.
+pub(crate) fn since(
+    slice: &WindowSlice,
+    sleep: &Segment,
+    reason: &Reason,
+    not_before: Ns,
+) -> Option<Ns> {
+    let call = slice.call_at(sleep.utid, sleep.begin)?;
+    match reason.mechanism {
+        "lock_kernel" | "lock_inode" | "lock_program" => Some(Ns::MIN),
+        "lock_futex" if is_mutex(slice, sleep) => Some(Ns::MIN),
+        "local_ipc" | "pipe_wait" | "woken_by" | "lock_futex" => {
+            passed(slice, sleep, call, not_before)
+        }
+        _ => None,
+    }
+}
+
+fn is_mutex(slice: &WindowSlice, sleep: &Segment) -> bool {
+    let middle = sleep.begin + (sleep.end - sleep.begin) / 2;
+    let mut waits = slice.futex_waits(sleep.utid).iter();
+    waits.any(|wait| {
+        wait.begin <= middle && middle < wait.end && wait.value == Some(MUTEX_CONTENDED)
+    })
+}
+
+/// Start of the last call before a sleep that passes something to another thread.
+fn passed(slice: &WindowSlice, sleep: &Segment, call: &Call, not_before: Ns) -> Option<Ns> {
+    if is_giving(slice, call) {
+        // It waits in the middle of that.
+        return Some(call.begin.max(not_before));
+    }
+    let from = slice.begin.max(not_before);
+    let before = slice.calls(sleep.utid, (from, call.begin));
+    let before = || {
+        before
+            .iter()
+            .rev()
+            .filter(|one| one.begin >= from && one.id != call.id)
+    };
+    let is_inet = call
+        .fd_class
+        .is_some_and(|class| slice.text(class).starts_with("inet"));
+    let on_same = || {
+        let fd = call.fd?;
+        before().find(|one| one.fd == Some(fd) && is_giving(slice, one))
+    };
+    // The reply to what was written to a pipe may come through another one.
+    let any = || {
+        let mut given = before().filter(|one| is_giving(slice, one));
+        given.next().filter(|_| !is_inet)
+    };
+    on_same().or_else(any).map(|one| one.begin)
+}
+
+/// Whether a call passes something to another thread.
+fn is_giving(slice: &WindowSlice, call: &Call) -> bool {
+    let class = call.fd_class.map(|class| slice.text(class));
+    match slice.text(call.name) {
+        "connect" | "sendto" | "sendmsg" | "sendmmsg" | "send" | "msgsnd" | "mq_timedsend"
+        | "io_uring_enter" => true,
+        "write" | "writev" | "sendfile" | "sendfile64" | "splice" => matches!(
+            class,
+            None | Some("pipe" | "unix" | "eventfd" | "inet" | "inet6" | "socket" | "unknown")
+        ),
+        // The number of woken threads.
+        name if name.starts_with("futex") => call.ret.is_some_and(|woken| woken > 0),
+        _ => false,
+    }
+}
+
+/// Whether a thread waits for work, rather than in the middle of it.
+pub(crate) fn is_idle_wait(slice: &WindowSlice, segment: &Segment) -> bool {
+    let Some(call) = slice.call_at(segment.utid, segment.begin) else {
+        return false;
+    };
+    // In the middle of a DNS lookup, which holds up its work.
+    if name_server(slice, call).is_some() {
+        return false;
+    }
+    // Work may have arrived that it cannot start.
+    let is_frozen = || Wait::of(slice, segment, Some(call)).kind == WaitKind::Frozen;
+    if segment.state == State::Stopped || is_frozen() {
+        return false;
+    }
+    let name = slice.text(call.name);
+    let is_waiting = WAITS_FOR_ANY.contains(&name)
+        || matches!(
+            name,
+            "accept"
+                | "accept4"
+                | "recvfrom"
+                | "recvmsg"
+                | "wait4"
+                | "waitid"
+                | "rt_sigtimedwait"
+                | "read"
+        );
+    is_waiting
+        && call.begin <= segment.begin
+        && (name != "read"
+            || call.fd_class.is_some_and(|class| {
+                matches!(
+                    slice.text(class),
+                    "pipe"
+                        | "unix"
+                        | "eventfd"
+                        | "inet"
+                        | "inet6"
+                        | "socket"
+                        | "tty"
+                        | "inotify"
+                        | "timerfd"
+                        | "signalfd"
+                )
+            }))
+}
+
+/// Whether a thread waits for any of several descriptors, as event loops do.
+pub(crate) fn waits_for_any(slice: &WindowSlice, segment: &Segment) -> bool {
+    let call = slice.call_at(segment.utid, segment.begin);
+    call.is_some_and(|call| WAITS_FOR_ANY.contains(&slice.text(call.name)))
+}
+
+/// A piece of the wait of a server for another one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Nested<'m> {
+    pub(crate) begin: Ns,
+    pub(crate) end: Ns,
+    /// The request of the server to the other one …
+    pub(crate) request: &'m Exchange,
+    /// … and the thread that had it there, if it is of this host.
+    pub(crate) turn: Option<Turn>,
+}
+
+/// What a thread that serves `request` waited for in a range: its own requests to other servers that
+/// it had sent for that. Event loops are woken for other requests in the meantime.
+pub(crate) fn nested<'m>(
+    slice: &'m WindowSlice,
+    (request, server): (i64, Utid),
+    (begin, end): (Ns, Ns),
+) -> Vec<Nested<'m>> {
+    let connections = &slice.connections;
+    let upid = slice.thread_table.upid(server);
+    let mut pieces = Vec::new();
+    let mut at = begin;
+    for sent in connections.nested_in(request) {
+        let (from, to) = (sent.begin.max(at), sent.end.min(end));
+        if to <= from || sent.upid != upid {
+            continue;
+        }
+        let turns = sent.server.map_or(&[][..], |id| connections.turns_of(id));
+        let mut done = from;
+        for turn in turns {
+            let (first, last) = (turn.begin.max(done), turn.end.min(to));
+            if last > first && turn.utid != server {
+                pieces.push(Nested {
+                    begin: first,
+                    end: last,
+                    request: sent,
+                    turn: Some(*turn),
+                });
+                done = last;
+            }
+        }
+        if done == from && sent.server.is_none() {
+            pieces.push(Nested {
+                begin: from,
+                end: to,
+                request: sent,
+                turn: None,
+            });
+            done = to;
+        }
+        at = at.max(done);
+    }
+    pieces
+}
