@@ -53,7 +53,7 @@ mod wall_samples;
 /// Which of several similar objects (devices, hosts, files …) deviates, after adjusting for its
 /// workload.
 pub mod outliers {
-    pub use crate::outlier_baseline::{Deviation, Operation, deviations};
+    pub use crate::outlier_baseline::{Deviation, Operation, deviations, driver};
 }
 
 /// Clients with far more requests or errors than usual, and when.

@@ -11,6 +11,9 @@ use crate::key::ProcessAttribute;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ProcessName {
     pub(crate) pid: i64,
+    /// Recording-unique id and kernel id of the parent.
+    pub(crate) parent: Option<i64>,
+    pub(crate) ppid: Option<i64>,
     pub(crate) comm: Option<String>,
     pub(crate) exe: Option<String>,
     pub(crate) command_line: Option<String>,

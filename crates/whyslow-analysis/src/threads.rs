@@ -124,9 +124,11 @@ impl Names {
         let [command_line, user] = ["command_line", "user_name"].map(|name| projection.need(name));
         let [cgroup, container] = ["cgroup", "container"].map(|name| projection.need(name));
         let [uid, mount_ns] = ["uid", "mount_ns"].map(|name| projection.need(name));
+        let [parent, ppid] = ["parent_upid", "ppid"].map(|name| projection.need(name));
         let is_tracer = projection.need("is_tracer");
         in_order(tables, &projection.scan(None), |batch| {
             let (upid, pid) = (upid.ints(batch)?, pid.ints(batch)?);
+            let (parent, ppid) = (parent.ints(batch)?, ppid.ints(batch)?);
             let (comm, exe) = (comm.texts(batch)?, exe.texts(batch)?);
             let (command_line, user) = (command_line.texts(batch)?, user.texts(batch)?);
             let (cgroup, container) = (cgroup.texts(batch)?, container.texts(batch)?);
@@ -139,6 +141,8 @@ impl Names {
                 let number = || uid.get(row).map(|uid| uid.to_string());
                 let name = ProcessName {
                     pid: pid.at(row),
+                    parent: parent.get(row),
+                    ppid: ppid.get(row),
                     comm: comm.get(row).map(str::to_owned),
                     exe: exe.get(row).map(str::to_owned),
                     command_line: command_line.get(row).map(str::to_owned),
@@ -247,6 +251,17 @@ impl Names {
 
     pub(crate) fn process(&self, upid: i64) -> Option<&ProcessName> {
         self.processes.get(&upid)
+    }
+
+    /// The parent of a process: `bash (1234)`, or only its id.
+    pub(crate) fn parent(&self, upid: i64) -> Option<String> {
+        let process = self.process(upid)?;
+        let parent = process.parent.and_then(|parent| self.process(parent));
+        let comm = parent.and_then(|parent| parent.comm.as_deref());
+        match (comm, parent.map(|parent| parent.pid).or(process.ppid)?) {
+            (Some(comm), pid) if !comm.is_empty() => Some(format!("{comm} ({pid})")),
+            (_, pid) => Some(pid.to_string()),
+        }
     }
 }
 

@@ -17,6 +17,8 @@ pub struct Volumes {
     /// Mount points of each device itself.
     pub mounted: BTreeMap<i64, BTreeSet<String>>,
     names: BTreeMap<String, i64>,
+    /// Disk of each partition.
+    disks: BTreeMap<i64, i64>,
 }
 
 impl Volumes {
@@ -26,6 +28,7 @@ impl Volumes {
         let mut volumes = Self::default();
         for row in rows::<DeviceRow>(tables, &mut symbols)? {
             if let Some(disk) = row.parent {
+                volumes.disks.insert(row.dev, disk);
                 volumes.above.entry(disk).or_default().insert(row.dev);
             }
             let name = symbols.get(row.name).to_owned();
@@ -76,6 +79,37 @@ impl Volumes {
             }
         }
         self.mounted = mounted;
+    }
+
+    /// For each disk the other disks of its volume or array, with itself; of the largest one if it is
+    /// in several. Disks without a volume are left out.
+    pub(crate) fn fellows(&self) -> BTreeMap<&str, BTreeSet<&str>> {
+        let names: BTreeMap<i64, &str> = self
+            .names
+            .iter()
+            .map(|(name, dev)| (*dev, name.as_str()))
+            .collect();
+        let mut members: BTreeMap<i64, BTreeSet<&str>> = BTreeMap::new();
+        for (below, above) in &self.above {
+            let disk = self.disks.get(below).unwrap_or(below);
+            let Some(name) = names.get(disk) else {
+                continue;
+            };
+            let volumes = above.iter().filter(|dev| !self.disks.contains_key(dev));
+            for volume in volumes {
+                members.entry(*volume).or_default().insert(name);
+            }
+        }
+        let mut fellows: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for disks in members.into_values() {
+            for disk in &disks {
+                let known = fellows.entry(disk).or_default();
+                if disks.len() > known.len() {
+                    known.clone_from(&disks);
+                }
+            }
+        }
+        fellows
     }
 
     /// Mount points of anything on the device with this name, in order.

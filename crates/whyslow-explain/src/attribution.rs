@@ -8,6 +8,7 @@ use whyslow_model::sort::IndexSort;
 
 use crate::blame_target::BlameTarget;
 use crate::report::Grade;
+use crate::stalls::Stalls;
 use crate::window_slice::{Call, Request, Utid, WindowSlice};
 
 /// A commit is attributed to a call that started at most this long before it.
@@ -32,6 +33,7 @@ pub(crate) struct Attribution<'m> {
     flushed: RefCell<FxHashMap<i64, Option<Utid>>>,
     /// Results by kernel thread and time.
     known: RefCell<FxHashMap<(Utid, Ns), (BlameTarget, Grade)>>,
+    pub(crate) stalls: Stalls,
 }
 
 impl<'m> Attribution<'m> {
@@ -42,6 +44,7 @@ impl<'m> Attribution<'m> {
             alone: RefCell::default(),
             flushed: RefCell::default(),
             known: RefCell::default(),
+            stalls: Stalls::default(),
         }
     }
 

@@ -10,6 +10,7 @@ use crate::attribution::Attribution;
 use crate::blame_target::{BlameTarget, BlamedInterval, Object, Proof, Reason};
 use crate::occupied::{self, Client};
 use crate::report::{Activity, Actor, ActorKind, Grade, Hop, Part, Thing};
+use crate::spawners::Spawners;
 use crate::walk::Walk;
 use crate::window_slice::{Call, Utid, WindowSlice};
 
@@ -46,9 +47,24 @@ pub(crate) struct Blame<'m> {
     pub(crate) slice: &'m WindowSlice,
     pub(crate) attribution: &'m Attribution<'m>,
     pub(crate) root: Utid,
+    spawners: Spawners,
 }
 
-impl Blame<'_> {
+impl<'m> Blame<'m> {
+    /// For a walk of the thread `root`.
+    pub(crate) fn new(
+        slice: &'m WindowSlice,
+        attribution: &'m Attribution<'m>,
+        root: Utid,
+        walk: &Walk,
+    ) -> Self {
+        Self {
+            slice,
+            attribution,
+            root,
+            spawners: Spawners::of(&slice.thread_table, root, &walk.intervals),
+        }
+    }
     /// Parts of a walk, the longest first. Their durations add up to the window.
     pub(crate) fn parts(&self, walk: &Walk) -> Vec<Blamed> {
         let window: Ns = walk
@@ -83,7 +99,11 @@ impl Blame<'_> {
         let call = activity.map(|call| self.slice.text(call.name).to_owned());
         let actor = self.actor(target);
         let mechanism = self.mechanism(walk, interval, activity, &actor);
-        let object = interval.reason.object.map(|object| self.thing(object));
+        let children = self
+            .spawner(interval)
+            .map(|(_, count)| Object::Children(count));
+        let object = children.or(interval.reason.object);
+        let object = object.map(|object| self.thing(object));
         let client = self.client(walk, interval, target);
         let key = Key {
             mechanism,
@@ -184,27 +204,37 @@ impl Blame<'_> {
                 };
                 (target, grade.min(interval.reason.grade))
             }
-            // A thread that starts a thousand processes a second occupies the CPU with each of
-            // them.
-            BlameTarget::Thread(utid) if interval.reason.mechanism == "cpu_runqueue" => {
-                match self.slice.thread_table.spawner(utid) {
-                    Some(spawner) if !self.slice.thread_table.same_process(spawner, self.root) => (
-                        BlameTarget::Thread(spawner),
-                        interval.reason.grade.min(Grade::B),
-                    ),
-                    _ => (interval.reason.target, interval.reason.grade),
-                }
-            }
+            BlameTarget::Thread(_) => match self.spawner(interval) {
+                Some((spawner, _)) => (
+                    BlameTarget::Thread(spawner),
+                    interval.reason.grade.min(Grade::B),
+                ),
+                None => (interval.reason.target, interval.reason.grade),
+            },
             target => (target, interval.reason.grade),
         }
     }
 
+    /// The thread that many short-lived processes of a walk belong to, one of which had the CPU, and
+    /// their number.
+    fn spawner(&self, interval: &BlamedInterval) -> Option<(Utid, u32)> {
+        match interval.reason.target {
+            BlameTarget::Thread(utid) if interval.reason.mechanism == "cpu_runqueue" => {
+                self.spawners.of_child(&self.slice.thread_table, utid)
+            }
+            _ => None,
+        }
+    }
+
     /// What a culprit was doing: the system call that submitted its request, or else the longest
-    /// call at that time.
+    /// call at that time. That of a parent shows nothing of what its children did.
     fn activity(&self, target: BlameTarget, interval: &BlamedInterval) -> Option<&Call> {
         let BlameTarget::Thread(utid) = target else {
             return None;
         };
+        if self.spawner(interval).is_some() {
+            return None;
+        }
         if let Some(Proof::Request(id)) = interval.reason.proof
             && let Some(request) = self.slice.request(id)
             && let Some(call) = self.slice.call_at(utid, request.begin)
@@ -252,7 +282,7 @@ impl Blame<'_> {
         }
         match (waited_for, interval.reason.mechanism) {
             // Throttling and losses are the cause whichever thread of the chain had to wait.
-            (_, root @ ("cpu_throttled" | "lost")) => root,
+            (_, root @ ("cpu_throttled" | "cpu_stalled" | "lost")) => root,
             (waited_for, _) => waited_for,
         }
     }
@@ -282,6 +312,7 @@ impl Blame<'_> {
             BlameTarget::Device(id) => named(ActorKind::Device, self.slice.text(id)),
             BlameTarget::Peer(id) => named(ActorKind::Peer, self.slice.text(id)),
             BlameTarget::Interrupt(id) => named(ActorKind::Interrupt, self.slice.text(id)),
+            BlameTarget::Cpu(cpu) => named(ActorKind::Cpu, &format!("CPU {cpu}")),
             BlameTarget::Timer => named(ActorKind::Timer, "timer"),
             BlameTarget::Unknown => named(ActorKind::Unknown, "unknown"),
         }
@@ -320,6 +351,7 @@ impl Blame<'_> {
             Object::Peer(id) => ("peer", self.slice.text(id).to_owned()),
             Object::Function(id) => ("function", self.slice.text(id).to_owned()),
             Object::Cpu(cpu) => ("cpu", cpu.to_string()),
+            Object::Children(count) => ("children", format!("{count} short-lived processes")),
         };
         Thing {
             kind: kind.into(),
@@ -335,6 +367,24 @@ impl Blame<'_> {
             end_ns: (!call.is_open).then_some(call.end),
             id: Some(format!("op:{}", call.id)),
         }
+    }
+
+    /// Whether an interval is attributed to what this call did, or was a wait for its thread.
+    pub(crate) fn is_due_to(&self, walk: &Walk, interval: &BlamedInterval, call: &Call) -> bool {
+        let (target, _) = self.resolved(interval);
+        let activity = self.activity(target, interval);
+        if activity.is_some_and(|activity| activity.id == call.id) {
+            return true;
+        }
+        let mut hop = interval.hop;
+        while let Some(place) = hop {
+            let step = &walk.steps[place as usize];
+            if step.reason.target == BlameTarget::Thread(call.utid) {
+                return true;
+            }
+            hop = step.from;
+        }
+        false
     }
 
     /// From the thread to the culprit, along the longest interval of a part.

@@ -12,6 +12,8 @@ pub(crate) enum BlameTarget {
     Device(TextId),
     Peer(TextId),
     Interrupt(TextId),
+    /// A CPU that stood still.
+    Cpu(i32),
     Timer,
     Unknown,
 }
@@ -25,6 +27,8 @@ pub(crate) enum Object {
     Peer(TextId),
     Function(TextId),
     Cpu(i32),
+    /// Number of short-lived processes that the culprit started.
+    Children(u32),
 }
 
 /// The row that supports a claim, by id.

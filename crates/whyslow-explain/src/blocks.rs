@@ -7,6 +7,7 @@ use whyslow_model::sort::IndexSort;
 use crate::attribution::Attribution;
 use crate::blame_target::{BlameTarget, Object, Proof, Reason};
 use crate::report::Grade;
+use crate::slow::is_for_completions;
 use crate::window_slice::{Request, Utid, WindowSlice};
 
 /// An interval of the wait with its cause.
@@ -14,7 +15,7 @@ pub(crate) type Piece = (Ns, Ns, Reason);
 
 /// A shorter time between the start of a wait and that of its request is the path through the
 /// kernel.
-const SUBMIT_NS: Ns = 1_000_000;
+pub(crate) const SUBMIT_NS: Ns = 1_000_000;
 
 /// A device is slow if a request takes longer than a similar one alone, by this much and this
 /// factor.
@@ -39,7 +40,7 @@ pub(crate) fn split(
     if start > x {
         wait.before(request, (x, start));
     }
-    wait.through(request, (start, y));
+    wait.of_any(request, (start, y));
     wait.pieces
 }
 
@@ -48,8 +49,8 @@ fn is_slow(took: Ns, usual: Ns) -> bool {
     usual > 0 && slow >= SLOW_MIN_NS && slow as f64 >= SLOW_TIMES * usual as f64
 }
 
-struct Wait<'m> {
-    slice: &'m WindowSlice,
+pub(crate) struct Wait<'m> {
+    pub(crate) slice: &'m WindowSlice,
     attribution: &'m Attribution<'m>,
     waiter: Utid,
     pieces: Vec<Piece>,
@@ -71,6 +72,7 @@ impl<'m> Wait<'m> {
         let mut earlier: Vec<&Request> = slice
             .done_after(request.dev, x)
             .take_while(|other| other.end <= start + SUBMIT_NS)
+            .chain(slice.bios_of(request.dev, (x, start + SUBMIT_NS)))
             .filter(|other| other.id != request.id && other.begin < start)
             .filter(|other| other.utid == request.utid || other.utid == Some(self.waiter))
             .collect();
@@ -84,7 +86,7 @@ impl<'m> Wait<'m> {
             if begin > at {
                 self.held(request, (at, begin));
             }
-            self.through(other, (begin, end));
+            self.of_any(other, (begin, end));
             at = end;
         }
         if start > at {
@@ -95,9 +97,15 @@ impl<'m> Wait<'m> {
     /// Time before the I/O reached the block layer.
     fn held(&mut self, request: &Request, (begin, end): (Ns, Ns)) {
         let slice = self.slice;
+        if let Some(upper) = slice.above(request, begin) {
+            self.held_by(upper, (begin, end), true);
+            return;
+        }
         let device = Some(Object::Device(request.dev_name));
         let reason = if end - begin < SUBMIT_NS {
             Reason::new("io_wait", BlameTarget::Thread(self.waiter), Grade::A)
+        } else if let Some(reason) = self.not_submitted(request, begin) {
+            reason
         } else if let Some(owner) = request
             .utid
             .filter(|owner| slice.thread_table.is_kernel(*owner))
@@ -112,8 +120,26 @@ impl<'m> Wait<'m> {
         self.pieces.push((begin, end, reason));
     }
 
+    /// A wait for completions may start before the request is submitted, by another thread.
+    fn not_submitted(&self, request: &Request, at: Ns) -> Option<Reason> {
+        let call = self.slice.call_at(self.waiter, at)?;
+        if !is_for_completions(self.slice.text(call.name)) {
+            return None;
+        }
+        Some(match request.utid {
+            Some(utid) if utid != self.waiter => {
+                Reason::new("producer_idle", BlameTarget::Thread(utid), Grade::B)
+            }
+            _ => Reason::unknown("unknown"),
+        })
+    }
+
+    pub(crate) fn push(&mut self, begin: Ns, end: Ns, reason: Reason) {
+        self.pieces.push((begin, end, reason));
+    }
+
     /// In the queue, then in the device.
-    fn through(&mut self, request: &Request, (begin, end): (Ns, Ns)) {
+    pub(crate) fn through(&mut self, request: &Request, (begin, end): (Ns, Ns)) {
         let issue = request.issue.unwrap_or(request.begin).clamp(begin, end);
         if issue > begin {
             self.split_stage(request, (begin, issue), Stage::Queue);
@@ -260,7 +286,7 @@ impl<'m> Wait<'m> {
         }
     }
 
-    fn of_request(&self, mechanism: &'static str, request: &Request) -> Reason {
+    pub(crate) fn of_request(&self, mechanism: &'static str, request: &Request) -> Reason {
         // A shared flush waits for data of others.
         let is_shared = self.attribution.is_shared_flush(request, self.waiter);
         let mechanism = if is_shared { "block_queue" } else { mechanism };

@@ -11,8 +11,8 @@ use crate::blame::{Blame, Blamed, by_culprit};
 use crate::levels::{self, Claim};
 use crate::page::Page;
 use crate::report::{
-    ActorKind, Alternative, Baseline, Confidence, Finding, Grade, Missing, Remote, RemoteWait,
-    Target, Waiter,
+    ActorKind, Alternative, Baseline, Confidence, Finding, Grade, Missing, Part, Remote,
+    RemoteWait, Target, Waiter,
 };
 use crate::walk::{Walk, walk};
 use crate::window_slice::columns::rows;
@@ -64,13 +64,33 @@ const BEFORE_ROWS: f64 = 50_000.0;
 const WOKEN_NS: Ns = 1_000_000;
 
 /// Rows that may be in memory at a time: about 200 MB.
-const ROWS_MAX: f64 = 2_000_000.0;
+pub(crate) const ROWS_MAX: f64 = 2_000_000.0;
 
 pub(crate) fn finding(tables: &dyn Tables, subject: &Subject) -> Result<Finding, AnalysisError> {
+    titled(tables, subject, &|_| None)
+}
+
+/// The finding of a subject whose description is made from the parts of its time.
+pub(crate) fn titled(
+    tables: &dyn Tables,
+    subject: &Subject,
+    title: &dyn Fn(&[Part]) -> Option<String>,
+) -> Result<Finding, AnalysisError> {
     let after = after(tables, std::slice::from_ref(subject))?;
     let around = Window::new(subject.begin - before(tables), after);
     let slice = WindowSlice::load(tables, around)?;
-    Ok(from_slice(&slice, subject))
+    let attribution = Attribution::new(&slice);
+    let walked = walked(&slice, &attribution, subject);
+    let found = from_walk(&slice, &attribution, subject, &walked);
+    let what = title(&found.parts);
+    let Some(what) = what else {
+        return Ok(found);
+    };
+    let subject = Subject {
+        what,
+        ..subject.clone()
+    };
+    Ok(from_walk(&slice, &attribution, &subject, &walked))
 }
 
 /// Findings of several subjects. Subjects that are close together in time are read once.
@@ -99,7 +119,7 @@ pub(crate) fn findings(
 }
 
 /// Approximate number of rows in a window of this length.
-fn rows_in(tables: &dyn Tables, length: Ns) -> f64 {
+pub(crate) fn rows_in(tables: &dyn Tables, length: Ns) -> f64 {
     let info = tables.info();
     let rows: u64 = ["thread_state", "syscall", "wakeup", "block_io"]
         .iter()
@@ -108,7 +128,7 @@ fn rows_in(tables: &dyn Tables, length: Ns) -> f64 {
     rows as f64 * length as f64 / info.whole().length().max(1) as f64
 }
 
-fn before(tables: &dyn Tables) -> Ns {
+pub(crate) fn before(tables: &dyn Tables) -> Ns {
     let rows = rows_in(tables, BEFORE_NS);
     BEFORE_NS.min((BEFORE_NS as f64 * BEFORE_ROWS / rows.max(1.0)) as Ns)
 }
@@ -163,13 +183,17 @@ pub(crate) fn of_block_request(
 /// The finding of a subject, from a slice that contains all of it.
 pub(crate) fn from_slice(slice: &WindowSlice, subject: &Subject) -> Finding {
     let attribution = Attribution::new(slice);
-    let window = (subject.begin, subject.end);
-    let walked = if slice.recorded.sched {
-        walk(slice, &attribution, subject.utid, window)
-    } else {
-        overlap::intervals(slice, &attribution, subject.utid, window)
-    };
+    let walked = walked(slice, &attribution, subject);
     from_walk(slice, &attribution, subject, &walked)
+}
+
+fn walked(slice: &WindowSlice, attribution: &Attribution<'_>, subject: &Subject) -> Walk {
+    let window = (subject.begin, subject.end);
+    if slice.recorded.sched {
+        walk(slice, attribution, subject.utid, window)
+    } else {
+        overlap::intervals(slice, attribution, subject.utid, window)
+    }
 }
 
 fn from_walk(
@@ -178,11 +202,7 @@ fn from_walk(
     subject: &Subject,
     walked: &Walk,
 ) -> Finding {
-    let blame = Blame {
-        slice,
-        attribution,
-        root: subject.utid,
-    };
+    let blame = Blame::new(slice, attribution, subject.utid, walked);
     let parts = blame.parts(walked);
     FindingBuilder {
         slice,
@@ -472,9 +492,11 @@ impl FindingBuilder<'_, '_> {
             None => sentence::window(self.subject.begin, self.subject.end),
         };
         let kind = match part.root.as_str() {
-            "block_queue" | "block_service" | "block_held" | "swap_in" => "block top",
+            "block_queue" | "block_service" | "block_held" | "device_held" | "swap_in" => {
+                "block top"
+            }
             "cpu_runqueue" | "cpu_throttled" | "cpu_idle_delay" => "sched top",
-            "cpu_running" => "cpu usage",
+            "cpu_running" | "cpu_stalled" => "cpu usage",
             "lock_kernel" | "lock_inode" => "locks top",
             "writeback_wait" | "journal_wait" | "dirty_throttle" => "fs top",
             "reclaim" | "memory_throttle" => "mem top",

@@ -117,6 +117,10 @@ const LIMITS: &[Limit] = &[
     limit("kernel thread", Confidence::Medium, |claim| {
         claim.culprit == ActorKind::Kernel && !matches!(claim.root, "cpu_running" | "cpu_runqueue")
     }),
+    // A recording does not show why a CPU stood still.
+    limit("stalled CPU", Confidence::Medium, |claim| {
+        claim.root == "cpu_stalled"
+    }),
     // Without handlers, the time of interrupts counts as time of the thread.
     limit("no interrupt handlers", Confidence::Medium, |claim| {
         claim.root == "cpu_running" && !claim.has_handlers

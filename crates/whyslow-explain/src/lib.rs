@@ -39,11 +39,17 @@ mod resolvers;
 mod sampled;
 mod sentence;
 mod serial;
+mod several;
 mod slow;
+mod spawners;
+mod stacked;
+mod stalls;
 mod starved;
+mod steal;
 mod tracer;
 mod trigger;
 mod versus;
+mod victims;
 mod wait_kind;
 mod walk;
 mod wall_clock;
@@ -66,6 +72,7 @@ pub use report::{
 pub use requests::requests_versus;
 pub use trigger::Trigger;
 pub use versus::Other;
+pub use victims::victims;
 pub use wall_clock::WallClock;
 
 // The tests use the crate's public name.

@@ -75,6 +75,16 @@ pub static ALL: &[Mechanism] = &[
         "Documentation/scheduler/sched-bwc.rst",
     ),
     of(
+        "cpu_stalled",
+        "A thread had the CPU, but the CPU executed nothing, not even its timer tick: the hypervisor ran other guests (steal), the firmware was in system management mode (SMI), or the kernel ran with interrupts disabled.",
+        "No event of that CPU for more than three of its own ticks, which the events of the same CPU show at other times. The recording does not distinguish the three causes; the counter of stolen time indicates steal. With fewer recorded ticks nothing is claimed.",
+        &[
+            any("on a virtual machine, check the steal time (%st in top) and the load of the host"),
+            any("check for SMIs (turbostat), and trace the time with interrupts off (irqsoff)"),
+        ],
+        "Documentation/virt/kvm/x86/msr.rst (steal time); Documentation/trace/hwlat_detector.rst",
+    ),
+    of(
         "block_service",
         "A device served a request: from block_rq_issue to block_rq_complete, with no other request ahead of it. The owner of a request is taken from block_bio_queue or block_getrq, because the thread at the issue is often a worker. A thread may wait for another thread's request: for a journal buffer, or a page under writeback.",
         "The wakeup happens within the completion of the request. What happens inside the device (its cache, garbage collection) is not visible to the kernel.",
@@ -107,6 +117,16 @@ pub static ALL: &[Mechanism] = &[
             any("spread the reads over time"),
         ],
         "Documentation/admin-guide/cgroup-v2.rst, IO; block/blk-throttle.c",
+    ),
+    of(
+        "device_held",
+        "A stacked device held the I/O: device-mapper (crypt, thin, delay, snapshot, cache), md or bcache had accepted the bio, and no device below it was serving a part of it. The time is spent in the target's queues and worker threads, for example on encryption or on metadata.",
+        "The time of the bio on the upper device that no request to another device covers. Without recorded requests of the devices below, all of its time counts.",
+        &[
+            any("check the target of the device: dmsetup table, dmsetup status, /proc/mdstat"),
+            any("compare with the device below: whyslow block stats"),
+        ],
+        "Documentation/admin-guide/device-mapper; Documentation/admin-guide/md.rst",
     ),
     of(
         "journal_wait",

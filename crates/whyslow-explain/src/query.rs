@@ -6,7 +6,7 @@ mod contended;
 mod devices;
 mod dns_lookups;
 mod dns_queries;
-mod followed;
+mod group;
 mod marks;
 mod profiles;
 mod rows;
@@ -23,15 +23,16 @@ use whyslow_model::tables::{RequestRow, SyscallRow, ThreadRow};
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
-use crate::finding::{Subject, finding, findings};
+use crate::finding::{Subject, finding};
 use crate::patterns::Class;
-use crate::ranked::{add_by_time, ranked};
-use crate::report::{Finding, Group, Judged, Report, SCHEMA};
+use crate::ranked::{WORTH_MIN, add_by_time, ranked};
+use crate::report::{Finding, Judged, Report, SCHEMA};
 use crate::sampled;
-use crate::slow::{self, Programs, SlowGroup, Wanted};
+use crate::several::Budget;
+use crate::slow::{self, Programs, Wanted};
 use crate::versus::{Other, Per, versus};
 use crate::wall_clock::WallClock;
-use crate::{advice, group_excess, judged};
+use crate::{advice, judged};
 
 /// Default number of findings.
 pub const FINDINGS: usize = 5;
@@ -154,6 +155,7 @@ fn unwritten(
     judged::judge(tables, query.window, &mut report)?;
     sampled::add_programs(tables, &mut report.findings)?;
     crate::resolvers::cite(tables, &mut report.findings)?;
+    crate::steal::cite(tables, &mut report.findings)?;
     caveats::add_excerpt(tables, &mut report);
     advice::fit(tables, &mut report)?;
     Ok(report)
@@ -260,7 +262,7 @@ impl Explainer<'_> {
         let baseline = group.as_ref().and_then(|group| group.baseline.clone());
         let mut finding = self.called(id, &call, baseline)?;
         if let (Some(other), Some(group)) = (self.other, &group) {
-            let there = self.there(other).walked(&group.usual, None)?;
+            let there = self.there(other).usual(&group.usual, None)?;
             let here = std::slice::from_ref(&finding);
             finding.versus = Some(versus(here, &there, Per::Call, other));
         }
@@ -287,22 +289,6 @@ impl Explainer<'_> {
             query: self.query,
             other: None,
         }
-    }
-
-    /// Findings of some calls.
-    fn walked(
-        &self,
-        calls: &[slow::Slow],
-        baseline: Option<&crate::report::Baseline>,
-    ) -> Result<Vec<Finding>, AnalysisError> {
-        let mut subjects = Vec::new();
-        for one in calls.iter().take(group_excess::WALKED) {
-            let window = Window::new(one.ts, one.ts + one.dur.max(1));
-            if let Some(call) = self.call(one.id, window)? {
-                subjects.push(self.subject(one.id, &call, baseline.cloned()));
-            }
-        }
-        findings(self.tables, &subjects)
     }
 
     /// The window around a call that contains enough others to compare it with.
@@ -511,8 +497,20 @@ impl Explainer<'_> {
         // A comparison walks many calls of each group.
         let is_compared = self.other.is_some() || !query.calls.is_empty();
         let candidates = if is_compared { 0 } else { CANDIDATES };
+        let mut budget = if is_compared {
+            Budget::unlimited()
+        } else {
+            Budget::default()
+        };
+        let most = groups.first().map_or(0, |group| group.excess) as f64;
         for group in groups.iter().take(limit.max(candidates)) {
-            findings.extend(self.of_group(group)?);
+            let is_worth = is_compared || group.excess as f64 >= WORTH_MIN * most;
+            let budget = if is_worth {
+                &mut budget
+            } else {
+                &mut Budget::none()
+            };
+            findings.extend(self.of_group(group, budget)?);
         }
         if query.calls.is_empty() {
             let starved = self.starved(&findings, &wanted.utids)?;
@@ -526,57 +524,7 @@ impl Explainer<'_> {
             findings.extend(self.sampled(&wanted.utids)?);
         }
         findings.truncate(limit);
-        self.follow_others(&mut findings)?;
         self.add_always(&always, limit, &mut findings)?;
         Ok(findings)
-    }
-
-    /// What slow calls of a group spend more time on than others.
-    fn compare(&self, group: &SlowGroup, finding: &mut Finding) -> Result<(), AnalysisError> {
-        let slow = self.walked(&group.longest, group.baseline.as_ref())?;
-        let usual = match self.other {
-            Some(other) => self.there(other).walked(&group.usual, None)?,
-            None => self.walked(&group.usual, group.baseline.as_ref())?,
-        };
-        if let Some(other) = self.other {
-            finding.versus = Some(versus(&slow, &usual, Per::Call, other));
-            if group.elsewhere == Some(0) {
-                let (operation, recording) = (group.like.operation(), other.recording);
-                finding.caveats.push(format!(
-                    "comparison unavailable: {recording} has no {operation}"
-                ));
-            }
-        }
-        if let Some(of_group) = &mut finding.group
-            && slow.len() > 1
-        {
-            of_group.walked = slow.len() as u64;
-            of_group.compared = usual.len() as u64;
-            of_group.excess = group_excess::excess(&slow, &usual);
-        }
-        Ok(())
-    }
-
-    fn of_group(&self, group: &SlowGroup) -> Result<Option<Finding>, AnalysisError> {
-        let longest = group.longest[0];
-        let window = Window::new(longest.ts, longest.ts + longest.dur.max(1));
-        let Some(call) = self.call(longest.id, window)? else {
-            return Ok(None);
-        };
-        let mut finding = self.called(longest.id, &call, group.baseline.clone())?;
-        finding.group = Some(Group {
-            operation: group.like.operation(),
-            count: group.count,
-            dur_ns_total: group.total,
-            dur_ns_max: longest.dur,
-            walked: 1,
-            threads: group.threads(),
-            others: followed::candidates(group),
-            ..Group::default()
-        });
-        if !self.query.calls.is_empty() || self.other.is_some() {
-            self.compare(group, &mut finding)?;
-        }
-        Ok(Some(finding))
     }
 }

@@ -6,7 +6,7 @@ use whyslow_model::sort::IndexSort;
 use crate::report::{ActorKind, Also, Confidence, Finding};
 
 /// Minimum time of a finding, as a share of the time of the largest one.
-const WORTH_MIN: f64 = 0.02;
+pub(crate) const WORTH_MIN: f64 = 0.02;
 
 /// The same of a finding without a culprit beside others with one.
 const UNKNOWN_MIN: f64 = 0.25;

@@ -75,6 +75,8 @@ pub enum ActorKind {
     Cgroup,
     /// An interrupt handler or softirq.
     Interrupt,
+    /// A CPU that stood still.
+    Cpu,
     /// Not known from what was recorded.
     #[default]
     Unknown,
@@ -132,8 +134,9 @@ pub struct Activity {
 /// The object of an action or a wait.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Thing {
-    /// device, file, lock, futex, peer, cgroup, cpu, function, irq, journal, phase, endpoint; way:
-    /// the network round trip between this host and another one.
+    /// device, file, lock, futex, peer, cgroup, cpu, function, irq, journal, phase, endpoint;
+    /// children: the short-lived processes that the culprit started; way: the network round trip
+    /// between this host and another one.
     pub kind: String,
     /// Path, address or name.
     pub name: String,
@@ -293,6 +296,9 @@ pub struct Group {
     /// Such operations are always slow: there is no usual duration to compare them with.
     #[serde(skip)]
     pub(crate) is_always: bool,
+    /// Processes of these threads; 0 if they are not known.
+    #[serde(skip)]
+    pub(crate) processes: usize,
     /// Further slow operations with a followed wait chain, the longest first.
     #[serde(skip)]
     pub(crate) others: Vec<Followed>,
@@ -433,7 +439,7 @@ pub struct Did {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Observation {
     /// temporary_files, log_flood, fsync_neighbour, metadata_storm, old_data, misbehaving_disk,
-    /// slow_device, device_busy, slow_lookup, request_flood, error_burst, …
+    /// device_differs, slow_device, device_busy, slow_lookup, request_flood, error_burst, …
     pub kind: String,
     /// The actor that does it.
     pub culprit: Actor,

@@ -70,6 +70,9 @@ const CHANNELS: [(&str, &str); 5] = [
     ("socket", "a socket"),
 ];
 
+/// Calls that wait for the completion of requests: those to disks are not waits for work.
+const COMPLETIONS: [&str; 3] = ["io_getevents", "io_pgetevents", "io_uring_enter"];
+
 /// Names of calls that were not checked yet, and those that are not wanted.
 const UNKNOWN: u32 = u32::MAX;
 const UNWANTED: u32 = u32::MAX - 1;
@@ -81,6 +84,8 @@ pub(crate) struct Slow {
     pub(crate) id: i64,
     pub(crate) ts: Ns,
     pub(crate) utid: i32,
+    /// Process of the thread (recording-unique id); -1 if it is not known.
+    pub(crate) upid: i32,
 }
 
 /// What operations have in common that are compared with each other.
@@ -146,6 +151,12 @@ impl SlowGroup {
     pub(crate) fn threads(&self) -> usize {
         let threads: FxHashSet<i32> = self.longest.iter().map(|slow| slow.utid).collect();
         threads.len()
+    }
+
+    /// Processes of the longest calls.
+    pub(crate) fn processes(&self) -> usize {
+        let processes: FxHashSet<i32> = self.longest.iter().map(|slow| slow.upid).collect();
+        processes.len()
     }
 }
 
@@ -328,15 +339,16 @@ pub(crate) fn programs(tables: &dyn Tables, wanted: &Wanted) -> Result<Programs,
         ["ts", "dur", "id", "utid", "upid"].map(|name| projection.need(name));
     let [name, op, class, path] =
         ["name", "op", "fd_class", "path"].map(|name| projection.need(name));
-    let errno = projection.need("errno");
+    let (errno, ret) = (projection.need("errno"), projection.need("ret"));
     let mut found: FxHashMap<Kind, Counts> = FxHashMap::default();
     let (mut names, mut known) = (Interner::default(), PerWord::new());
+    let mut completions: Vec<u32> = Vec::new();
     in_order(tables, &projection.scan(wanted.near), |batch| {
         let (ts, dur, id) = (ts.ints(batch)?, dur.ints(batch)?, id.ints(batch)?);
         let (utid, upid) = (utid.ints(batch)?, upid.ints(batch)?);
         let (name, op) = (name.texts(batch)?, op.texts(batch)?);
         let (class, path) = (class.texts(batch)?, path.texts(batch)?);
-        let errno = errno.ints(batch)?;
+        let (errno, ret) = (errno.ints(batch)?, ret.ints(batch)?);
         let calls = known.of(&name, (UNKNOWN, false));
         for row in 0..batch.num_rows() as u32 {
             let (Some(dur), Some(word)) = (dur.get(row), name.key(row)) else {
@@ -347,7 +359,11 @@ pub(crate) fn programs(tables: &dyn Tables, wanted: &Wanted) -> Result<Programs,
                 let name = name.get(row).unwrap_or("");
                 *reads = is_read(name);
                 *call = if is_wanted(wanted, name, op.get(row)) {
-                    names.intern(name).number()
+                    let number = names.intern(name).number();
+                    if wanted.calls.is_empty() && is_for_completions(name) {
+                        completions.push(number);
+                    }
+                    number
                 } else {
                     UNWANTED
                 };
@@ -360,6 +376,11 @@ pub(crate) fn programs(tables: &dyn Tables, wanted: &Wanted) -> Result<Programs,
                 continue;
             }
             let errno = errno.get(row).unwrap_or(0) as i32;
+            if completions.contains(&*call)
+                && !has_completed(names.text_of(*call), ret.get(row), errno)
+            {
+                continue;
+            }
             if wanted.errno.is_some_and(|wanted| wanted != errno) {
                 continue;
             }
@@ -368,6 +389,7 @@ pub(crate) fn programs(tables: &dyn Tables, wanted: &Wanted) -> Result<Programs,
                 id: id.at(row),
                 ts: ts.at(row),
                 utid: utid.get(row).unwrap_or(-1) as i32,
+                upid: upid.get(row).unwrap_or(-1) as i32,
             };
             let key = (upid.get(row).unwrap_or(-1), *call, errno, to);
             let counts = found.entry(key).or_insert_with(Counts::new);
@@ -416,6 +438,20 @@ fn by_program(
         into.drawn.extend(counts.drawn);
     }
     programs
+}
+
+/// Whether such a call waited until requests completed, rather than until its time had run out.
+fn has_completed(call: &str, ret: Option<i64>, errno: i32) -> bool {
+    match call {
+        // The number of submitted requests, which may be none.
+        "io_uring_enter" => errno == 0,
+        _ => ret.is_none_or(|ret| ret > 0),
+    }
+}
+
+/// Whether a call waits for the completion of requests.
+pub(crate) fn is_for_completions(call: &str) -> bool {
+    COMPLETIONS.contains(&call)
 }
 
 /// Whether calls of this name are not judged by their duration, whatever they operate on.

@@ -245,7 +245,32 @@ impl Walker<'_> {
             pieces.push(((at, end), own(at)));
         }
         for (range, reason) in pieces {
-            self.interval(task, range, reason);
+            match segment.cpu {
+                Some(cpu) if reason.mechanism == "cpu_running" => {
+                    self.own_time(task, cpu, range, reason);
+                }
+                _ => self.interval(task, range, reason),
+            }
+        }
+    }
+
+    /// Time on a CPU, except for that in which the CPU stood still.
+    fn own_time(&mut self, task: &Task, cpu: i32, (begin, end): (Ns, Ns), reason: Reason) {
+        let mut at = begin;
+        for (from, to) in self
+            .attribution
+            .stalls
+            .within(self.slice, cpu, (begin, end))
+        {
+            if from > at {
+                self.interval(task, (at, from), reason);
+            }
+            let stalled = Reason::new("cpu_stalled", BlameTarget::Cpu(cpu), Grade::B);
+            self.interval(task, (from, to), stalled.about(Some(Object::Cpu(cpu))));
+            at = to;
+        }
+        if end > at {
+            self.interval(task, (at, end), reason);
         }
     }
 

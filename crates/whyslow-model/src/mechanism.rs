@@ -12,6 +12,10 @@ pub static MECHANISMS: &[(&str, &str)] = &[
         "the thread's cgroup had used up its CPU quota",
     ),
     (
+        "cpu_stalled",
+        "the CPU stood still: hypervisor steal, an SMI, or interrupts off",
+    ),
+    (
         "block_service",
         "a device was serving the thread's own request",
     ),
@@ -22,6 +26,10 @@ pub static MECHANISMS: &[(&str, &str)] = &[
     (
         "block_held",
         "I/O was throttled before the block layer (cgroup I/O limit or tag exhaustion)",
+    ),
+    (
+        "device_held",
+        "a stacked device (device-mapper, md, …) held the request before a disk below had it",
     ),
     (
         "journal_wait",

@@ -102,6 +102,7 @@ fn actor() -> Value {
         "timer",
         "cgroup",
         "interrupt",
+        "cpu",
         "unknown",
     ];
     let actor = object(vec![

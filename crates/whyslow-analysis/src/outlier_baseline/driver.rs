@@ -7,7 +7,7 @@
 const LETTERED: [&str; 5] = ["sd", "vd", "xvd", "hd", "dasd"];
 
 /// `sd` for `sdaa`, `nvme` for `nvme0n1`, the major number for a device without a name.
-pub(crate) fn driver(name: &str) -> &str {
+pub fn driver(name: &str) -> &str {
     if let Some((major, _)) = name.split_once(':') {
         return major;
     }

@@ -32,7 +32,7 @@ mod strata;
 mod tail;
 
 pub(crate) use dispersion::Slices;
-pub(crate) use driver::driver;
+pub use driver::driver;
 pub(crate) use in_flight::{Completed, InFlight, Issued};
 pub use objects::{Deviation, Operation, deviations};
 pub(crate) use shift::{REQUESTS_MIN as SHIFT_REQUESTS_MIN, Shift};

@@ -69,6 +69,8 @@ pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError>
         row.push(of_process(|process| &process.cgroup));
         row.push(of_process(|process| &process.container));
         row.push(process.and_then(|process| process.uid).into());
+        let parent = thread.upid.and_then(|upid| context.names.parent(upid));
+        row.push(parent.into());
         table.rows.push(row);
     }
     context.finish(&mut table, context.limit(0));
@@ -89,6 +91,7 @@ fn columns() -> Vec<AnswerColumn> {
         column("cgroup", "control group", Measure::Text).priority(7),
         column("container", "container", Measure::Text).priority(8),
         column("uid", "uid", Measure::Count).priority(9),
+        column("parent", "parent", Measure::Text).priority(6),
     ]);
     columns
 }

@@ -3,7 +3,7 @@
 
 use whyslow_analysis::{Kind, Query, Sort, Verb, evaluate};
 use whyslow_model::answer::{Answer, Value};
-use whyslow_model::tables::{BlockIoRow, Collected, EmitAll};
+use whyslow_model::tables::{BlockIoRow, Collected, DeviceLinkRow, DeviceRow, EmitAll};
 use whyslow_model::{Symbols, Window};
 use whyslow_store::{MemoryTables, RecordingInfo};
 
@@ -466,4 +466,50 @@ fn comparisons_equal_sql() {
     };
     let tests = Rows::Table("comparisons");
     check(&written, &query, tests, "outliers_peers.sql", &[]);
+}
+
+/// Eight disks, the first four of which are of a slower type, and members of an array.
+fn with_array(first: Disk, has_links: bool) -> MemoryTables {
+    let slower = 24 * MS;
+    let mut disks = disks(8, first);
+    for disk in &mut disks[..4] {
+        disk.usual_ns = slower;
+    }
+    let mut symbols = Symbols::new();
+    let mut rows = Collected::default();
+    let info = record(&disks, &mut symbols, &mut rows);
+    let (array, member) = (9 << 20, symbols.intern("member"));
+    for (number, disk) in (0..).zip(&disks) {
+        let dev = (8 << 20) + number;
+        rows.device.push(DeviceRow {
+            dev,
+            name: symbols.intern(disk.name),
+            ..DeviceRow::default()
+        });
+        if has_links && number < 4 {
+            rows.device_link.push(DeviceLinkRow {
+                id: number,
+                dev: array,
+                below: dev,
+                kind: member,
+            });
+        }
+    }
+    MemoryTables::new(&rows, &symbols, info)
+}
+
+#[test]
+fn disks_of_an_array_are_compared_with_each_other() {
+    let marked = |first: Disk, has_links| {
+        let tables = with_array(first, has_links);
+        found(&evaluate(&tables, &query()).unwrap()).0
+    };
+    // Otherwise slower disks differ from the rest.
+    assert!(marked(DISK, false).len() > 1);
+    assert_eq!(marked(DISK, true), Vec::<String>::new());
+    let bad = Disk {
+        slow_one_in: Some(5),
+        ..DISK
+    };
+    assert_eq!(marked(bad, true), ["sda"]);
 }

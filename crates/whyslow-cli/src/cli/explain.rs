@@ -57,6 +57,9 @@ pub(crate) struct ExplainArgs {
         value_delimiter = ','
     )]
     pub(crate) comm: Vec<String>,
+    /// List the system calls that waited for call OP (op:ID), and the sum of their waits
+    #[arg(long, value_name = "OP", conflicts_with_all = ["window", "begin", "end", "last", "pid", "tid", "comm", "dev", "slow", "request", "versus", "across"])]
+    pub(crate) victims: Option<String>,
     /// Compare block device DEV with similar devices
     #[arg(short, long, value_name = "DEV", value_delimiter = ',')]
     pub(crate) dev: Vec<String>,

@@ -1,16 +1,17 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use whyslow_analysis::Weight;
 use whyslow_base::args::TalkArgs;
 use whyslow_base::failure::Failure;
-use whyslow_base::time::{Calendar, WindowText, Zone};
+use whyslow_base::time::{Calendar, OperationRef, WindowText, Zone};
 use whyslow_explain::{
     DESCRIBED_MECHANISMS, Judged, Other, OtherHost, Query, Report, WallClock, explain_across,
-    mechanism,
+    mechanism, victims,
 };
 use whyslow_model::mechanism::MECHANISMS;
 use whyslow_model::row::Row;
-use whyslow_model::tables::RequestRow;
+use whyslow_model::tables::{RequestRow, SyscallRow};
 use whyslow_sources::recording::Opened;
 use whyslow_store::Tables;
 
@@ -21,6 +22,9 @@ pub(super) fn run(args: &ExplainArgs, talk: &TalkArgs) -> Result<(), Failure> {
         return describe_mechanism(mechanism);
     }
     let opened = Opened::find(args.recording.as_deref(), talk)?;
+    if let Some(operation) = &args.victims {
+        return list_victims(operation, &opened, args, talk);
+    }
     let baseline = Baseline::find(args, talk)?;
     let tables = &*opened.tables;
     let other = baseline
@@ -37,6 +41,36 @@ pub(super) fn run(args: &ExplainArgs, talk: &TalkArgs) -> Result<(), Failure> {
             "the recording cannot show what was slow",
         )),
     }
+}
+
+/// The calls that waited for a call.
+fn list_victims(
+    operation: &str,
+    opened: &Opened,
+    args: &ExplainArgs,
+    talk: &TalkArgs,
+) -> Result<(), Failure> {
+    let hint = "pass the id of a system call, as `whyslow syscalls top` prints it: op:17";
+    let reference = OperationRef::parse(operation)
+        .and_then(Result::ok)
+        .filter(|reference| reference.table == SyscallRow::TABLE.name)
+        .ok_or_else(|| {
+            Failure::usage(format!(
+                "cannot list the victims of `{operation}`: not a system call"
+            ))
+            .hint(hint)
+        })?;
+    let mut answer = victims(&*opened.tables, reference.id)?;
+    if let (Some(limit), Some(table)) = (
+        args.limit.filter(|limit| *limit > 0),
+        answer.tables.first_mut(),
+    ) {
+        table.rows.truncate(limit);
+        table.cut.retain(|(row, _)| *row < limit);
+    }
+    let zone = opened.calendar(zone(args)).zone;
+    let subject = opened.subject();
+    whyslow_render::write(answer, &subject, zone, Weight::Count, &args.output, talk)
 }
 
 /// The explanation of `opened`; `tables` are its tables, possibly with limits.

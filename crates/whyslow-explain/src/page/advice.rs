@@ -102,6 +102,9 @@ impl Drawn<'_> {
             ActorKind::Peer if part.mechanism == "dns_lookup" => {
                 Some("use another name server".to_owned())
             }
+            ActorKind::Cpu => {
+                Some("check the host of the virtual machine for steal time".to_owned())
+            }
             ActorKind::Cgroup => Some(format!("raise the limit of {actor}")),
             _ => None,
         }

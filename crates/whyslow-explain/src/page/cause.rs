@@ -7,7 +7,7 @@ use whyslow_model::Ns;
 use super::Drawn;
 use super::names::{call, shortened};
 use super::phrases::{Values, phrase};
-use crate::report::{Activity, Actor, ActorKind, Confidence, Grade, Part, Thing};
+use crate::report::{Activity, Actor, ActorKind, Confidence, Followed, Grade, Part, Thing};
 use crate::requests::did;
 use crate::sentence::{first_object, length, percent};
 
@@ -44,19 +44,51 @@ const UNEXPLAINED: f64 = 0.5;
 
 impl Drawn<'_> {
     pub(super) fn why(&self) -> String {
-        let mut why = self.cause();
-        if let Some(behind) = &self.finding.behind {
-            let _ = write!(why, " Meanwhile, {behind}.");
-        }
-        why
-    }
-
-    fn cause(&self) -> String {
-        match (self.culprit, self.other()) {
+        let why = match (self.culprit, self.other()) {
             (Some(_), Some(part)) => format!("{}{}", self.by_other(part), self.for_client(part)),
             (Some(part), None) => self.by_itself(part),
             (None, _) => self.without_culprit(),
+        };
+        let behind = self.finding.behind.as_ref();
+        let behind = behind.map(|behind| format!("Meanwhile, {behind}."));
+        let more = [behind, self.number_of_these(), self.launched_by()];
+        let more = more.into_iter().flatten();
+        more.fold(why, |why, more| format!("{why} {more}"))
+    }
+
+    /// What started a culprit that started during the recording, and may be over.
+    fn launched_by(&self) -> Option<String> {
+        let culprit = &self.other()?.culprit;
+        let is_other = culprit.pid != self.finding.target.actor.pid;
+        if culprit.kind != ActorKind::Process || !is_other {
+            return None;
         }
+        let by = self.names.launched_by(culprit)?;
+        Some(format!("{} was started by {by}.", culprit.name))
+    }
+
+    /// If the slow operations of a group have different causes: how many have this one, and their
+    /// time.
+    fn number_of_these(&self) -> Option<String> {
+        let group = self.finding.group.as_ref()?;
+        if self.culprit.is_none() || self.finding.contention.is_some() {
+            return None;
+        }
+        let time = |other: &Followed| other.end_ns - other.begin_ns;
+        let same = group.others.iter().filter(|other| other.is_same);
+        let (all, sum) = (
+            1 + group.others.len(),
+            self.length() + same.clone().map(time).sum::<Ns>(),
+        );
+        let same = 1 + same.count();
+        (same < all).then(|| {
+            let whole = self.length() + group.others.iter().map(time).sum::<Ns>();
+            format!(
+                "That is the cause of {same} of {all} slow operations ({} of {}).",
+                length(sum),
+                length(whole)
+            )
+        })
     }
 
     /// Whose request a server worked on meanwhile.
@@ -204,6 +236,10 @@ impl Drawn<'_> {
             return format!("{did}; {}", self.held_up(part, direct));
         }
         let did = Values::new(victim, &[first, device(part)]).fill(phrase(&part.mechanism).other);
+        let children = part.object.as_ref();
+        if let Some(children) = children.filter(|thing| thing.kind == "children") {
+            return format!("{did} with {}", children.name);
+        }
         // What the culprit did meanwhile matters if it held or owed something.
         let owes = part.mechanism.starts_with("lock_")
             || matches!(
@@ -271,6 +307,7 @@ impl Drawn<'_> {
         if self.finding.chain.is_empty() {
             let did = match part.mechanism.as_str() {
                 "block_queue" => "kept the request in its queue",
+                "device_held" => "held the request while no device below was serving it",
                 _ => "served the request",
             };
             return format!("{subject} {did} for {}.", self.time(part));
@@ -282,6 +319,12 @@ impl Drawn<'_> {
         let waiting = self
             .names
             .label(direct.unwrap_or(&self.finding.target.actor));
+        if part.root == "device_held" {
+            return format!(
+                "{subject} {likely}held requests of {waiting} while no device below was serving them ({}){held_up}.",
+                self.time_in_parentheses(part)
+            );
+        }
         // Requests whose threads are unknown are attributed to the device.
         if part.mechanism == "block_queue" {
             return format!(

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use super::Drawn;
-use super::names::{call, shortened};
+use super::names::{call, count, shortened};
 use crate::blame::CAUSED;
-use crate::report::{Confidence, Grade, Hop, Part};
+use crate::report::{ActorKind, Confidence, Grade, Hop, Part};
 use crate::sentence::{length, percent};
 
 /// Time without a recorded cause that is worth mentioning.
@@ -139,16 +139,33 @@ impl Drawn<'_> {
         Some(format!("the largest share is {}", percent(largest.share)))
     }
 
-    /// Slow operations of the group whose chain leads to the culprit.
+    /// Slow operations of the group whose chain leads to the culprit, and how many were not walked.
     fn followed(&self) -> Option<String> {
-        let group = self.finding.group.as_ref()?;
+        let (group, part) = (self.finding.group.as_ref()?, self.culprit?);
         let followed = 1 + group.others.len();
+        if followed == 1 {
+            return None;
+        }
+        let cause = match part.culprit.kind {
+            ActorKind::Own => "cause",
+            _ => "culprit",
+        };
         let same = 1 + group.others.iter().filter(|other| other.is_same).count();
-        (followed > 1 && self.culprit.is_some()).then(|| {
-            if same == followed && followed as u64 == group.count {
-                format!("all {same} slow operations have this culprit")
-            } else {
-                format!("{same} of the {followed} longest slow operations have this culprit")
+        let is_all = followed as u64 >= group.count;
+        Some(match (same == followed, is_all) {
+            (true, true) => format!("all {same} slow operations have this {cause}"),
+            (false, true) => format!("{same} of the {followed} slow operations have this {cause}"),
+            // Of a lock, some waits are walked as examples.
+            (_, false) if self.finding.contention.is_some() => {
+                format!("{same} of the {followed} longest slow operations have this {cause}")
+            }
+            (_, false) => {
+                let left = group.count - followed as u64;
+                format!(
+                    "{same} of the {followed} longest slow operations have this {cause}, {} {} not followed",
+                    count(left),
+                    if left == 1 { "was" } else { "were" }
+                )
             }
         })
     }

@@ -90,7 +90,7 @@ impl<'f> Drawn<'f> {
             // Its own I/O was throttled on the way to the device, for example.
             ActorKind::Device => matches!(
                 part.root.as_str(),
-                "block_service" | "block_queue" | "misbehaving_disk"
+                "block_service" | "block_queue" | "device_held" | "misbehaving_disk"
             ),
             _ => true,
         };

@@ -13,18 +13,33 @@ const NAME_MAX: usize = 48;
 /// Longer command lines are cut.
 const COMMAND_MAX: usize = 60;
 
-#[derive(Debug, Default)]
+/// Programs that only start others: what started them is named, too.
+const LAUNCHERS: [&str; 13] = [
+    "bash", "chrt", "dash", "env", "ionice", "nice", "setsid", "sh", "su", "sudo", "time",
+    "timeout", "xargs",
+];
+/// Programs of a chain of launchers that are named.
+const ANCESTORS: usize = 3;
+
+#[derive(Debug, Clone, Default)]
 struct Process {
+    pid: i32,
     comm: String,
     command_line: String,
     /// Systemd unit, or container.
     unit: Option<String>,
+    /// Recording-unique id of its parent.
+    parent: Option<i32>,
+    /// It started during the recording.
+    is_new: bool,
 }
 
 /// Names of the explained recording by kernel id. Where an id was reused, the last name counts.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     processes: FxHashMap<i32, Process>,
+    /// By recording-unique id: parents.
+    all: FxHashMap<i32, Process>,
     /// By pid and tid.
     threads: FxHashMap<(i32, i32), String>,
 }
@@ -32,17 +47,23 @@ pub(super) struct Names {
 impl Names {
     pub(super) fn read(tables: &dyn Tables) -> Result<Self> {
         let mut names = Self::default();
+        let ints = ["pid", "upid", "parent_upid", "ts_start"];
         let texts = ["comm", "command_line", "cgroup", "container"];
-        let columns = (&["pid"][..], &texts[..]);
+        let columns = (&ints[..], &texts[..]);
         rows(tables, ProcessRow::TABLE, columns, None, |cells, row| {
+            let (Some(pid), Some(upid)) = (cells.small(0, row), cells.small(1, row)) else {
+                return;
+            };
             let process = Process {
+                pid,
                 comm: cells.text(0, row).to_owned(),
                 command_line: cells.text(1, row).to_owned(),
                 unit: unit(cells.text(2, row), cells.text(3, row)),
+                parent: cells.small(2, row),
+                is_new: cells.int(3, row).is_some(),
             };
-            if let Some(pid) = cells.small(0, row) {
-                names.processes.insert(pid, process);
-            }
+            names.all.insert(upid, process.clone());
+            names.processes.insert(pid, process);
         })?;
         let columns = (&["pid", "tid"][..], &["comm", "runtime_name"][..]);
         rows(tables, ThreadRow::TABLE, columns, None, |cells, row| {
@@ -118,6 +139,28 @@ impl Names {
         let process = actor.pid.filter(|_| actor.host.is_none());
         let unit = process.and_then(|pid| self.process(pid)?.unit.as_ref());
         unit.map_or_else(String::new, |unit| format!(" of {unit}"))
+    }
+
+    /// What started a process of this host, if it was started during the recording: its parent, and
+    /// further ancestors if that is a shell, for example.
+    pub(super) fn launched_by(&self, actor: &Actor) -> Option<String> {
+        let pid = actor.pid.filter(|_| actor.host.is_none())?;
+        let process = self.process(pid).filter(|process| process.is_new)?;
+        let mut ancestors: Vec<String> = Vec::new();
+        let mut at = process;
+        while let Some(parent) = at.parent.and_then(|upid| self.all.get(&upid)) {
+            // A server that forks is its own origin.
+            if parent.comm.is_empty() || parent.comm == at.comm || parent.pid <= 1 {
+                break;
+            }
+            ancestors.push(format!("{} (pid {})", parent.comm, parent.pid));
+            let is_launcher = LAUNCHERS.contains(&parent.comm.as_str());
+            if !is_launcher || ancestors.len() == ANCESTORS {
+                break;
+            }
+            at = parent;
+        }
+        (!ancestors.is_empty()).then(|| ancestors.join(", which was started by "))
     }
 
     /// The command line of a process of this host, without the folder of the program, cut if it is
@@ -203,11 +246,22 @@ pub(super) mod tests {
     pub(in crate::page) fn names() -> Names {
         let mut names = Names::default();
         let process = Process {
+            pid: 10,
             comm: "python3".to_owned(),
             command_line: "/usr/bin/python3 /srv/run.py".to_owned(),
             unit: unit("/system.slice/shop.service/worker", ""),
+            parent: Some(2),
+            is_new: true,
         };
         names.processes.insert(10, process);
+        let ancestor = |pid, comm: &str, parent| Process {
+            pid,
+            comm: comm.to_owned(),
+            parent,
+            ..Process::default()
+        };
+        names.all.insert(2, ancestor(8, "sh", Some(1)));
+        names.all.insert(1, ancestor(7, "cron", None));
         names.threads.insert((10, 10), "python3".to_owned());
         names.threads.insert((10, 12), "reporter".to_owned());
         names.threads.insert((10, 13), "python3".to_owned());
@@ -287,6 +341,17 @@ pub(super) mod tests {
             ..here
         };
         assert_eq!(names.of_unit(&there), "");
+    }
+
+    #[test]
+    fn what_started_a_new_process_is_named_up_to_the_first_that_is_no_shell() {
+        let names = names();
+        let launched = |pid| names.launched_by(&actor(ActorKind::Process, "x", Some((pid, pid))));
+        assert_eq!(
+            launched(10).as_deref(),
+            Some("sh (pid 8), which was started by cron (pid 7)")
+        );
+        assert_eq!(launched(8), None, "it is older than the recording");
     }
 
     #[test]

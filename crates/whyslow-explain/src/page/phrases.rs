@@ -62,6 +62,12 @@ pub(super) static PHRASES: &[Phrase] = &[
         "CPU quota throttling",
     ),
     of(
+        "cpu_stalled",
+        "stood still (steal, SMI or interrupts off)",
+        "had its CPU stand still (steal, SMI or interrupts off)",
+        "CPU stalls (steal, SMI or interrupts off)",
+    ),
+    of(
         "block_service",
         "was writing data{to} that {victim} needed",
         "waited for its own requests{to}",
@@ -78,6 +84,12 @@ pub(super) static PHRASES: &[Phrase] = &[
         "had its I/O{to} throttled before the block layer (cgroup I/O limit or tag exhaustion)",
         "had its I/O{to} throttled before the block layer (cgroup I/O limit or tag exhaustion)",
         "I/O throttled before the block layer",
+    ),
+    of(
+        "device_held",
+        "held the requests of {victim} while no device below was serving them",
+        "waited for a stacked device{on}, while no device below was serving its requests",
+        "requests held by stacked devices{on}",
     ),
     of(
         "journal_wait",

@@ -93,10 +93,16 @@ impl Drawn<'_> {
     fn threads(&self) -> String {
         let actor = self.names.actor(&self.finding.target.actor);
         let group = self.finding.group.as_ref();
-        match group.map_or(1, |group| group.threads) {
-            0 | 1 => actor,
-            2 => format!("{actor} and another thread"),
-            many => format!("{actor} and {} other threads", many - 1),
+        let (threads, processes) = group.map_or((1, 1), |group| (group.threads, group.processes));
+        // Four processes of one name are not one process that made four calls.
+        let (others, name) = match processes {
+            0 | 1 => (threads.saturating_sub(1), ["thread", "threads"]),
+            many => (many - 1, ["process", "processes"]),
+        };
+        match others {
+            0 => actor,
+            1 => format!("{actor} and another {}", name[0]),
+            many => format!("{actor} and {many} other {}", name[1]),
         }
     }
 

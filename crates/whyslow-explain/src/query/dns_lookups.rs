@@ -122,6 +122,7 @@ impl Explainer<'_> {
                         id: id.at(row),
                         ts: ts.at(row),
                         utid: utid as i32,
+                        upid: upid.get(row).unwrap_or(-1) as i32,
                     };
                     each(lookup, upid.get(row).unwrap_or(-1), (host, result.get(row)));
                 }
@@ -138,6 +139,7 @@ impl Explainer<'_> {
             operation: group.like.operation(),
             count: group.count,
             threads: group.threads(),
+            processes: group.processes(),
             dur_ns_total: group.total,
             dur_ns_max: longest.dur,
             walked: 1,

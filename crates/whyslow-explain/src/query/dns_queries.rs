@@ -125,6 +125,7 @@ impl Explainer<'_> {
                     id: id.at(row),
                     ts: ts.at(row),
                     utid,
+                    upid: upid.get(row).unwrap_or(-1) as i32,
                 };
                 groups.entry(key).or_insert_with(Counts::new).add(slow);
                 if dur >= QUERY_MIN_NS {
@@ -230,6 +231,7 @@ impl Explainer<'_> {
                 operation: format!("DNS queries to {server} by {}", group.like.comm),
                 count: group.count,
                 threads: group.threads(),
+                processes: group.processes(),
                 dur_ns_total: group.total,
                 dur_ns_max: longest.dur,
                 walked: 0,

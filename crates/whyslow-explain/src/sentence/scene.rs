@@ -36,11 +36,11 @@ pub(crate) fn clause(part: &Part, victim: &str) -> Clause {
     let root = part.root.as_str();
     match part.mechanism.as_str() {
         mechanism if root == "dns_lookup" && mechanism != "dns_lookup" => scene.dns_of_another(),
-        "sync_storm" | "block_queue" | "block_service" | "block_held" | "writeback_wait"
-        | "journal_wait" => scene.storage(),
+        "sync_storm" | "block_queue" | "block_service" | "block_held" | "device_held"
+        | "writeback_wait" | "journal_wait" => scene.storage(),
         "lock_inode" | "lock_kernel" | "lock_program" | "lock_futex" | "lock_file" => scene.lock(),
-        "cpu_runqueue" | "cpu_idle_delay" | "cpu_throttled" | "cpu_running" | "irq_stolen"
-        | "timer_sleep" | "polling" => scene.cpu(),
+        "cpu_runqueue" | "cpu_idle_delay" | "cpu_throttled" | "cpu_stalled" | "cpu_running"
+        | "irq_stolen" | "timer_sleep" | "polling" => scene.cpu(),
         "dns_lookup" | "network_remote" | "send_buffer" => scene.network(),
         _ if root == "network_retransmit" => scene.network(),
         "send_delayed" | "local_ipc" | "pipe_wait" => scene.peer(),
@@ -88,7 +88,9 @@ fn culprit(actor: &Actor, victim: &str) -> String {
         ActorKind::Device => format!("device {}", actor.name),
         ActorKind::Interrupt => format!("interrupts ({})", actor.name),
         ActorKind::Unknown => "an unidentified thread".into(),
-        ActorKind::Peer | ActorKind::Timer | ActorKind::Cgroup => actor.name.clone(),
+        ActorKind::Peer | ActorKind::Timer | ActorKind::Cgroup | ActorKind::Cpu => {
+            actor.name.clone()
+        }
     }
 }
 
@@ -160,6 +162,11 @@ impl Scene<'_> {
                 WAS,
                 "throttled before the block layer (cgroup I/O limit or tag exhaustion)",
             ),
+            "device_held" => Clause::new(
+                device,
+                HELD,
+                format!("a request of {victim} while no device below was serving it"),
+            ),
             "writeback_wait" if self.is_own => self.waited(format!(
                 "for writeback of its own pages{}",
                 self.device("to")
@@ -192,6 +199,20 @@ impl Scene<'_> {
     fn cpu(&self) -> Clause {
         let (victim, culprit) = (self.victim, &self.culprit);
         match self.part.mechanism.as_str() {
+            "cpu_runqueue" if self.object_of("children").is_some() => Clause::new(
+                format!(
+                    "{} of {}",
+                    self.object_of("children").unwrap_or(""),
+                    self.name
+                ),
+                ("were running", "running"),
+                format!("on the CPU that {victim} was queued for"),
+            ),
+            "cpu_stalled" => Clause::new(
+                &self.name,
+                ("stood still", "standing still"),
+                "(no timer tick: hypervisor steal, an SMI, or interrupts off)",
+            ),
             "cpu_runqueue" => Clause::new(
                 culprit,
                 ("was running", "running"),

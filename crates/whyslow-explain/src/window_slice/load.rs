@@ -10,6 +10,7 @@ use whyslow_model::tables::{
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
+use super::bios::Bios;
 use super::columns::{Result, ranges, rows};
 use super::{
     Call, Cause, Connections, Context, Handler, LockWait, Recorded, Request, RuntimeWait, Segment,
@@ -209,17 +210,20 @@ impl WindowSlice {
         let end = self.recording_end;
         let window = Some(Window::new(self.begin - history(tables), self.end));
         let (interner, mut found) = (&mut self.interner, Vec::new());
+        let mut bios = Vec::new();
         rows(tables, BlockIoRow::TABLE, columns, window, |cells, row| {
-            // Requests to stacked devices are served by requests to the devices below.
-            if cells.text(3, row) == "bio" {
-                return;
-            }
+            // What is sent to stacked devices is served by requests to the devices below, and must
+            // not count twice.
+            let into = match cells.text(3, row) {
+                "bio" => &mut bios,
+                _ => &mut found,
+            };
             let ended = cells.int(1, row);
             let dev_name = cells
                 .text_id(0, row, interner)
                 .unwrap_or_else(|| interner.intern("?"));
             let op = cells.text_id(1, row, interner).unwrap_or(dev_name);
-            found.push(Request {
+            into.push(Request {
                 id: cells.ints[2].at(row),
                 begin: cells.ints[0].at(row),
                 end: ended.unwrap_or(end),
@@ -233,6 +237,7 @@ impl WindowSlice {
                 is_owner_guessed: matches!(cells.text(2, row), "issue" | "insert"),
             });
         })?;
+        self.bios = Bios::of(bios, tables)?;
         let columns = (&["block_io_id", "utid", "sectors"][..], &[][..]);
         let shares = &mut self.shares;
         rows(

@@ -4,6 +4,7 @@
 //! A walk only ever narrows its window, so it needs nothing outside of this one, however long the
 //! recording is.
 
+mod bios;
 pub(crate) mod columns;
 mod connections;
 mod interner;
@@ -11,6 +12,7 @@ mod load;
 mod rare;
 mod thread_table;
 
+use bios::Bios;
 pub(crate) use connections::{Connections, Exchange, Turn};
 pub(crate) use interner::{Interner, TextId};
 pub(crate) use thread_table::ThreadTable;
@@ -266,6 +268,7 @@ pub(crate) struct WindowSlice {
     calls_of: FxHashMap<Utid, Range<usize>>,
     wakes: FxHashMap<i64, Wake>,
     pub(crate) requests: Vec<Request>,
+    bios: Bios,
     shares: FxHashMap<i64, Vec<(Option<Utid>, i64)>>,
     request_of: FxHashMap<i64, usize>,
     /// Requests by device and completion.
@@ -329,6 +332,26 @@ impl WindowSlice {
         touching(rows, range, |row| (row.begin, row.end))
     }
 
+    /// Times of the events of each CPU, in no order: switches, interrupts, wakeups by it, and system
+    /// calls of the thread on it.
+    pub(crate) fn times_on_cpus(&self) -> impl Iterator<Item = (i32, Ns)> {
+        let handlers = self.handlers_on.iter().flat_map(move |(cpu, rows)| {
+            let rows = self.handlers[rows.clone()].iter();
+            rows.flat_map(move |row| [(*cpu, row.begin), (*cpu, row.end)])
+        });
+        let wakes = self.wakes.values();
+        let wakes = wakes.filter_map(|wake| Some((wake.cpu?, wake.ts)));
+        let switches = self.ran.iter().flat_map(move |row| {
+            let segment = &self.segments[*row as usize];
+            let calls = self.calls(segment.utid, (segment.begin, segment.end));
+            let calls = calls.iter().flat_map(|call| [call.begin, call.end]);
+            let calls = calls.filter(move |ts| segment.begin <= *ts && *ts <= segment.end);
+            let times = calls.chain([segment.begin, segment.end]);
+            times.filter_map(move |ts| Some((segment.cpu?, ts)))
+        });
+        handlers.chain(wakes).chain(switches)
+    }
+
     /// Running segments of a CPU, in order.
     pub(crate) fn ran_on(&self, cpu: i32, range: (Ns, Ns)) -> impl Iterator<Item = &Segment> {
         let all = self.ran_on.get(&cpu).cloned();
@@ -340,6 +363,16 @@ impl WindowSlice {
         touching(rows, range, span)
             .iter()
             .map(|row| &self.segments[*row as usize])
+    }
+
+    /// All calls, by thread.
+    pub(crate) fn all_calls(&self) -> &[Call] {
+        &self.calls
+    }
+
+    /// The call with this id.
+    pub(crate) fn call(&self, id: i64) -> Option<&Call> {
+        self.calls.iter().find(|call| call.id == id)
     }
 
     /// The call that a thread is in.
@@ -400,7 +433,9 @@ impl WindowSlice {
     }
 
     pub(crate) fn request(&self, id: i64) -> Option<&Request> {
-        self.request_of.get(&id).map(|place| &self.requests[*place])
+        let place = self.request_of.get(&id);
+        let request = place.map(|place| &self.requests[*place]);
+        request.or_else(|| self.bios.get(id))
     }
 
     /// Threads and sector counts of a request that holds sectors of several threads.

@@ -4,6 +4,7 @@ mod across;
 mod blank;
 mod contended;
 mod detectors;
+mod groups;
 mod judged;
 mod lookups;
 mod loopback;

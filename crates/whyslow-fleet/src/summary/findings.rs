@@ -199,6 +199,7 @@ fn word(kind: whyslow_explain::ActorKind) -> String {
         Kind::Timer => "timer",
         Kind::Cgroup => "cgroup",
         Kind::Interrupt => "interrupt",
+        Kind::Cpu => "cpu",
         Kind::Unknown => "unknown",
     };
     word.to_owned()

@@ -27,8 +27,8 @@ lake_table! {
         mechanism: String,
         /// What the culprit did: an id of `explain`.
         root: Option<String>,
-        /// own, process, kernel, device, peer, timer, cgroup, interrupt, unknown; null without a
-        /// culprit.
+        /// own, process, kernel, device, peer, timer, cgroup, interrupt, cpu, unknown; null without
+        /// a culprit.
         culprit_kind: Option<String>,
         /// Its name, with placeholders for numbers.
         culprit: Option<String>,

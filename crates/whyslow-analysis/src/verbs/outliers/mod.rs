@@ -1,7 +1,8 @@
 //! `block outliers`: the requests over a threshold, and the devices that deviate from their peers.
 //!
 //! Devices are judged by the time from issue to completion, because they do not control the queue
-//! above. Peers are the devices of one driver. For the comparison, see [`crate::outlier_baseline`].
+//! above. Peers are the disks of a volume if it has enough, otherwise the devices of one driver. For
+//! the comparison, see [`crate::outlier_baseline`].
 
 mod delayed;
 mod evidence;
@@ -19,9 +20,12 @@ use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 use whyslow_model::sort::IndexSort;
 
 use crate::context::Context;
-use crate::outlier_baseline::{Compared, Sample, Slices, Tail, adjust, compare, driver};
+use crate::outlier_baseline::{
+    Compared, DEVICES_MIN, Sample, Slices, Tail, adjust, compare, driver,
+};
 use crate::sweep::Parts;
 use crate::verbs::mounted;
+use crate::volumes::Volumes;
 use crate::{AnalysisError, arrange};
 use figures::{Figures, Where};
 use sweep::Disks;
@@ -134,11 +138,14 @@ fn measure(
         },
     )?;
     let mut sampled: FxHashMap<(usize, usize), Sampled> = sampled.into_iter().flatten().collect();
-    let mut groups: BTreeMap<(Ns, &str), Vec<(&Where, Sampled)>> = BTreeMap::new();
+    let volumes = Volumes::read(context.tables)?;
+    let fellows = volumes.fellows();
+    let mut groups: BTreeMap<(Ns, Peers<'_>), Vec<(&Where, Sampled)>> = BTreeMap::new();
     for place in figures.keys() {
         let disk = disks.place_of(&place.1);
         let found = disk.and_then(|disk| sampled.remove(&(parts.of(place.0), disk)));
-        let group = groups.entry((place.0, driver(&place.1))).or_default();
+        let peers = Peers::of(&place.1, &fellows);
+        let group = groups.entry((place.0, peers)).or_default();
         group.push((place, found.unwrap_or_default()));
     }
     let mut measured = BTreeMap::new();
@@ -165,6 +172,27 @@ fn measure(
         adjust_all(&mut measured);
     }
     Ok((measured, tests))
+}
+
+/// Devices that are compared with each other.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Peers<'n> {
+    /// The disks of a volume or array, which share its load.
+    OfVolume(BTreeSet<&'n str>),
+    OfDriver(&'n str),
+}
+
+impl<'n> Peers<'n> {
+    fn of(name: &'n str, fellows: &BTreeMap<&'n str, BTreeSet<&'n str>>) -> Self {
+        let of_driver = driver(name);
+        let disks = fellows.get(name).filter(|disks| {
+            // With fewer there is no test.
+            disks.len() >= DEVICES_MIN && disks.iter().all(|disk| driver(disk) == of_driver)
+        });
+        disks.map_or(Self::OfDriver(of_driver), |disks| {
+            Self::OfVolume(disks.clone())
+        })
+    }
 }
 
 fn parts(context: &Context<'_>) -> Parts {

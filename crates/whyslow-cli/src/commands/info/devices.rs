@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use whyslow_analysis::Volumes;
 use whyslow_model::Symbols;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Form, Measure, Value};
-use whyslow_model::tables::DeviceRow;
+use whyslow_model::tables::{DeviceLinkRow, DeviceRow};
 use whyslow_store::{StoreError, Tables, rows};
 
 /// Deeper than any real stack of volumes; stops at cycles in damaged input.
@@ -44,6 +44,13 @@ pub(super) fn table(tables: &dyn Tables) -> Result<AnswerTable, StoreError> {
         tree.put(dev, (0, String::new()), &mut table);
     }
     Ok(table)
+}
+
+/// Whether the machine has volumes or arrays.
+pub(super) fn has_volumes(tables: &dyn Tables) -> Result<bool, StoreError> {
+    let mut symbols = Symbols::new();
+    let links = rows::<DeviceLinkRow>(tables, &mut symbols)?;
+    Ok(links.iter().any(|link| symbols.get(link.kind) == "member"))
 }
 
 #[derive(Default)]

@@ -89,6 +89,9 @@ fn answer(tables: &dyn Tables, args: &InfoArgs) -> Result<Answer, Failure> {
         row_counts(info),
     ];
     answer.tables.extend(clocks::table(tables)?);
+    if devices::has_volumes(tables)? {
+        answer.tables.push(devices::table(tables)?);
+    }
     let resolvers = resolvers::table(tables)?;
     if !resolvers.rows.is_empty() {
         answer.tables.push(resolvers);
