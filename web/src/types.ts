@@ -286,6 +286,8 @@ export interface Explanation {
     readonly end_ns: Exact;
     /** Null if losses of an unknown number of events were reported. */
     readonly lost_events: number | null;
+    /** Share of the window in which events were lost, on average over the CPUs. */
+    readonly lost_share: number;
     readonly fine: readonly Resource[];
     readonly findings: readonly Finding[];
     readonly observations: readonly Observation[];

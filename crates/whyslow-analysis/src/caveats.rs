@@ -12,13 +12,17 @@ use crate::pass::Count;
 use crate::query::{Kind, Verb};
 use crate::spec::Spec;
 use crate::topic_state::unavailable;
+use crate::uncertain;
 
 /// Caveats of an answer with tables.
 pub(crate) fn about(
     context: &Context<'_>,
-    spec: &Spec,
+    spec: &'static Spec,
     tables: &[AnswerTable],
 ) -> Result<Vec<String>, AnalysisError> {
+    if uncertain::are_left_out(context, spec)? {
+        uncertain::note(context, spec)?;
+    }
     let mut caveats = context.take_notes();
     let verb = context.query.verb;
     let is_list = spec.kind == Kind::Threads && context.query.by.is_empty();
@@ -43,7 +47,7 @@ pub(crate) fn about(
     if context.has(spec.table.name) && !context.has("thread") {
         caveats.push("threads unavailable: the source does not identify the running thread".into());
     }
-    caveats.extend(unfinished(spec, tables));
+    caveats.extend(unfinished(context, spec, tables));
     caveats.extend(tracer(context, spec));
     if matches!(spec.kind, Kind::Io | Kind::Files) && matches!(verb, Verb::Usage | Verb::Tree) {
         caveats.extend(mapped::caveats(context)?);
@@ -79,7 +83,7 @@ pub(crate) fn note_sides(context: &Context<'_>, spec: &'static Spec) -> Result<(
 }
 
 /// Operations that are counted but have no duration.
-fn unfinished(spec: &Spec, tables: &[AnswerTable]) -> Option<String> {
+fn unfinished(context: &Context<'_>, spec: &Spec, tables: &[AnswerTable]) -> Option<String> {
     let table = tables.first()?;
     let place = table
         .columns
@@ -93,10 +97,15 @@ fn unfinished(spec: &Spec, tables: &[AnswerTable]) -> Option<String> {
             _ => None,
         })
         .sum();
+    let or_lost = if context.lost_ends.is_empty() {
+        ""
+    } else {
+        ", or events were lost in between"
+    };
     (count > 0).then(|| {
         format!(
-            "{count} {} started before the recording or were still in progress at its end: they are \
-             counted, but have no duration",
+            "{count} {} started before the recording or were still in progress at its end{or_lost}: \
+             they are counted, but have no duration",
             spec.rows
         )
     })

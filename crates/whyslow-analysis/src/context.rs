@@ -14,6 +14,7 @@ use crate::filter::Selector;
 use crate::grouping::{Grouping, Object};
 use crate::idle_sleeps::IdleSleeps;
 use crate::keys::Key;
+use crate::losses::LostEnds;
 use crate::pass::{Ids, Pass};
 use crate::query::{Filter, Query, Verb};
 use crate::scan::Projection;
@@ -21,7 +22,7 @@ use crate::spec::Spec;
 use crate::stack_choice::StackChoice;
 use crate::threads::Names;
 use crate::waits::Kept;
-use crate::{AnalysisError, arrange, interval};
+use crate::{AnalysisError, arrange, interval, uncertain};
 
 pub(crate) struct Context<'q> {
     pub(crate) tables: &'q dyn Tables,
@@ -35,6 +36,7 @@ pub(crate) struct Context<'q> {
     pub(crate) interval: Option<Ns>,
     /// Rows must overlap this; `None` if the query covers the whole recording.
     selected: Option<Window>,
+    pub(crate) lost_ends: Arc<LostEnds>,
     /// Stacks that pass the filter.
     stacks: Option<Arc<StackChoice>>,
     /// Sleeps that are waits for work, if the query leaves them out.
@@ -81,6 +83,7 @@ impl<'q> Context<'q> {
             span,
             interval: query.interval.map(|interval| interval.min(longest)),
             selected,
+            lost_ends: Arc::new(LostEnds::read(tables)?),
             stacks: StackChoice::of(tables, &query.filter)?.map(Arc::new),
             sleeps: Arc::new(sleeps),
             excluded,
@@ -147,6 +150,7 @@ impl<'q> Context<'q> {
             span: self.span,
             interval: self.interval,
             selected: self.selected,
+            lost_ends: Arc::clone(&self.lost_ends),
             stacks: self.stacks.clone(),
             sleeps: Arc::clone(&self.sleeps),
             excluded: self.excluded,
@@ -271,8 +275,38 @@ impl<'q> Context<'q> {
         Ok(pass)
     }
 
+    /// The same, including rows whose end may belong to another start, for any query.
+    pub(crate) fn pass_with_uncertain(
+        &self,
+        spec: &'static Spec,
+        keys: &[Key],
+        filter: &Filter,
+        window: Option<Window>,
+    ) -> Result<Pass, AnalysisError> {
+        let mut pass = self.pass_with_all(spec, keys, filter, window)?;
+        if self.leaves_waits_out(spec) {
+            self.keep(Kept::Others, spec, &mut pass);
+        }
+        Ok(pass)
+    }
+
     /// The same, including waits for work.
     pub(crate) fn pass_with_waits(
+        &self,
+        spec: &'static Spec,
+        keys: &[Key],
+        filter: &Filter,
+        window: Option<Window>,
+    ) -> Result<Pass, AnalysisError> {
+        let mut pass = self.pass_with_all(spec, keys, filter, window)?;
+        if uncertain::are_left_out(self, spec)? {
+            pass.selector.leave_uncertain_out(&mut pass.projection);
+        }
+        Ok(pass)
+    }
+
+    /// The same, including both.
+    pub(crate) fn pass_with_all(
         &self,
         spec: &'static Spec,
         keys: &[Key],
@@ -286,8 +320,8 @@ impl<'q> Context<'q> {
         let filter = &*filter;
         let mut projection = Projection::new(spec.table);
         let tracers = &self.names.tracers;
-        let end = self.recording_end();
-        let mut selector = Selector::new(spec, filter, window, (tracers, end), &mut projection)?;
+        let ends = &self.lost_ends;
+        let mut selector = Selector::new(spec, filter, window, (tracers, ends), &mut projection)?;
         if let Some(duplicates) = spec.hooks.duplicates
             && !(duplicates.count)(self.query, keys)
         {

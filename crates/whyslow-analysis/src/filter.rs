@@ -5,8 +5,9 @@
 //!   copy_file_range), which transfers bytes in both directions;
 //! - minimum and maximum sizes let rows without a size pass (failed calls, opens, syncs); an exact
 //!   size requires a size;
-//! - if the recording cut an operation, its known duration is compared with the minimum, and it
-//!   never satisfies a maximum;
+//! - if the recording cut the end of an operation, its known duration is compared with the minimum,
+//!   and it never satisfies a maximum; without a known start, or if the end may belong to another
+//!   operation, nothing is known of its duration;
 //! - a device filter matches the whole disk or the partition, by name or by `major:minor`;
 //! - an unknown thread is not considered part of the tracer.
 
@@ -20,12 +21,14 @@ use std::sync::Arc;
 use arrow_array::{Array, RecordBatch};
 use rustc_hash::FxHashSet;
 use whyslow_model::syscall::Op;
+use whyslow_model::tables::CUT_UNCERTAIN;
 use whyslow_model::{Ns, Window};
 
 use self::keep::keep;
 use crate::globs::{PathGlobs, comm_globs, regexes};
 use crate::grouping::Object;
 use crate::keys::{Key, KeyValue, unknown_object};
+use crate::losses::LostEnds;
 use crate::query::{DeviceRef, Filter};
 use crate::scan::{ColumnRef, Ints, PerWord, Projection, Texts};
 use crate::spec::{Only, Spec};
@@ -58,6 +61,8 @@ enum Verdict {
 enum Test {
     /// Any clause holds.
     AnyOf(Vec<Clause>),
+    /// The clause does not hold; null passes.
+    Not(Clause),
     /// The value is one of these; null does not pass.
     OneOf(ColumnRef, FxHashSet<i64>),
     /// The value is not one of these; null passes.
@@ -84,9 +89,11 @@ enum Test {
     Stage { column: ColumnRef, min: Ns, max: Ns },
     Length {
         columns: [ColumnRef; 3],
+        /// An end without a duration does not show how long it was, and an end may have been lost.
+        is_paired: bool,
         min: Ns,
         max: Ns,
-        recording_end: Ns,
+        ends: Arc<LostEnds>,
     },
 }
 
@@ -102,12 +109,11 @@ enum Clause {
 type TextTest = Box<dyn Fn(&str) -> bool + Send + Sync>;
 
 impl Selector {
-    /// `recording_end` is the end of operations without an end.
     pub(crate) fn new(
         spec: &Spec,
         filter: &Filter,
         window: Option<Window>,
-        (tracers, recording_end): (&Tracers, Ns),
+        (tracers, ends): (&Tracers, &Arc<LostEnds>),
         projection: &mut Projection,
     ) -> Result<Self, AnalysisError> {
         spec.check(filter)?;
@@ -147,7 +153,7 @@ impl Selector {
             builder.tests.push(Test::NoneOf(column, ids.clone()));
         }
         if filter.dur_min.is_some() || filter.dur_max.is_some() {
-            builder.length(spec, filter, recording_end)?;
+            builder.length(spec, filter, ends)?;
         }
         if let Some(window) = filter.ended_in {
             let column = builder.projection.need("ts_end");
@@ -177,6 +183,29 @@ impl Selector {
     /// Keeps only rows without a value in a column.
     pub(crate) fn only_unknown(&mut self, column: &'static str, projection: &mut Projection) {
         self.tests.push(Test::Unknown(projection.need(column)));
+    }
+
+    /// Keeps only rows whose end belongs to their start.
+    pub(crate) fn leave_uncertain_out(&mut self, projection: &mut Projection) {
+        let clause = self.uncertain(projection);
+        self.tests.push(Test::Not(clause));
+    }
+
+    /// Keeps only the others.
+    pub(crate) fn only_uncertain(&mut self, projection: &mut Projection) {
+        let clause = self.uncertain(projection);
+        self.tests.push(Test::AnyOf(vec![clause]));
+    }
+
+    fn uncertain(&mut self, projection: &mut Projection) -> Clause {
+        let mut builder = Builder {
+            projection,
+            tests: Vec::new(),
+            words: self.words,
+        };
+        let clause = builder.text("cut", Box::new(|cut| cut == CUT_UNCERTAIN));
+        self.words = builder.words;
+        clause
     }
 
     /// Keeps only rows with one of these values in a column.
@@ -309,6 +338,12 @@ impl Test {
                     keep(rows, |_| passed.next() == Some(true));
                 }
             },
+            Test::Not(clause) => {
+                let mut holds = vec![false; rows.len()];
+                clause.judge(verdicts, batch, rows)?.mark(rows, &mut holds);
+                let mut holds = holds.into_iter();
+                keep(rows, |_| holds.next() == Some(false));
+            }
             Test::OneOf(column, ids) => {
                 let column = column.ints(batch)?;
                 keep(rows, |row| {
@@ -371,9 +406,10 @@ impl Test {
             }
             Test::Length {
                 columns: [ts, dur, ts_end],
+                is_paired,
                 min,
                 max,
-                recording_end,
+                ends,
             } => {
                 let (ts, dur) = (ts.ints(batch)?, dur.ints(batch)?);
                 let ts_end = ts_end.ints(batch)?;
@@ -381,7 +417,12 @@ impl Test {
                     if let Some(dur) = dur.get(row) {
                         return *min <= dur && dur <= *max;
                     }
-                    let known = ts_end.get(row).unwrap_or(*recording_end) - ts.at(row);
+                    let known = match ts_end.get(row) {
+                        Some(_) if *is_paired => 0,
+                        Some(end) => end - ts.at(row),
+                        None if *is_paired => ends.known_until(ts.at(row)) - ts.at(row),
+                        None => ends.recording_end() - ts.at(row),
+                    };
                     *max == Ns::MAX && *min <= known
                 });
             }
@@ -613,7 +654,7 @@ impl Builder<'_> {
         &mut self,
         spec: &Spec,
         filter: &Filter,
-        recording_end: Ns,
+        ends: &Arc<LostEnds>,
     ) -> Result<(), AnalysisError> {
         let (min, max) = (filter.dur_min, filter.dur_max);
         let (min, max) = (min.unwrap_or(Ns::MIN), max.unwrap_or(Ns::MAX));
@@ -625,9 +666,10 @@ impl Builder<'_> {
         let columns = ["ts", "dur", "ts_end"].map(|name| self.projection.need(name));
         self.tests.push(Test::Length {
             columns,
+            is_paired: spec.table.column("cut").is_some(),
             min,
             max,
-            recording_end,
+            ends: Arc::clone(ends),
         });
         Ok(())
     }

@@ -45,6 +45,7 @@ pub mod statistics;
 mod sweep;
 mod threads;
 mod topic_state;
+mod uncertain;
 mod verbs;
 mod volumes;
 mod waits;
@@ -65,7 +66,9 @@ pub mod bursts {
 pub mod read {
     pub use crate::fold::in_order;
     pub use crate::globs::thread_names;
+    pub use crate::losses::{Length, LostEnds};
     pub use crate::scan::{ColumnRef, Ints, PerWord, Projection, Texts};
+    pub use crate::uncertain::{Uncertain, UncertainRows};
     pub use crate::wall_samples::{Observed, WallSamples};
 }
 

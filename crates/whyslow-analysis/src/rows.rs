@@ -4,6 +4,7 @@
 use arrow_array::{Array, RecordBatch};
 use rustc_hash::FxHashMap;
 use whyslow_model::answer::Value;
+use whyslow_model::tables::CUT_UNCERTAIN;
 use whyslow_model::{Ns, Window};
 
 use crate::AnalysisError;
@@ -247,12 +248,15 @@ impl<'s> RowReader<'s> {
 }
 
 /// The edges that cut a row: those of the recording, according to its `cut` column, and those of
-/// the window.
+/// the window. The mark of an uncertain row takes precedence.
 pub(crate) fn cut_of(
     recorded: Option<&str>,
     (ts, ts_end): (Ns, Option<Ns>),
     window: Option<Window>,
 ) -> Option<&'static str> {
+    if recorded == Some(CUT_UNCERTAIN) {
+        return Some(CUT_UNCERTAIN);
+    }
     let begins_before = window.is_some_and(|window| ts < window.begin);
     let ends_after = window.is_some_and(|window| ts_end.is_some_and(|end| end > window.end));
     let begin = begins_before || recorded == Some("begin");

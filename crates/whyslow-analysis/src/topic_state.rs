@@ -234,14 +234,14 @@ fn rows_in(
     spec: &'static Spec,
     window: Option<Window>,
 ) -> Result<u64, AnalysisError> {
-    let pass = context.pass_with_waits(spec, &[], &Filter::default(), window)?;
+    let pass = context.pass_with_all(spec, &[], &Filter::default(), window)?;
     let counts = pass.run(context.tables, &Count)?;
     Ok(counts.into_values().sum())
 }
 
 /// Whether there is a row in the window of the query: reads no further than the first one.
 fn has_any(context: &Context<'_>, spec: &'static Spec) -> Result<bool, AnalysisError> {
-    let pass = context.pass_with_waits(spec, &[], &Filter::default(), context.selected())?;
+    let pass = context.pass_with_all(spec, &[], &Filter::default(), context.selected())?;
     let mut verdicts = pass.selector.verdicts();
     let (mut rows, mut found) = (Vec::new(), false);
     in_order(

@@ -2,7 +2,7 @@
 
 use whyslow_analysis::AnalysisError;
 use whyslow_model::sort::IndexSort;
-use whyslow_model::tables::ThreadStateRow;
+use whyslow_model::tables::{CUT_UNCERTAIN, ThreadStateRow};
 use whyslow_model::{Ns, Row, Window};
 use whyslow_store::Tables;
 
@@ -377,7 +377,8 @@ impl FindingBuilder<'_, '_> {
     }
 
     fn confidence(&self, named: Option<&Named>, is_usual: bool) -> Confidence {
-        let Some(named) = named else {
+        let is_uncertain = self.subject.cut.as_deref() == Some(CUT_UNCERTAIN);
+        let Some(named) = named.filter(|_| !is_uncertain) else {
             return Confidence::None;
         };
         let part = &self.parts[named.place].part;
@@ -459,10 +460,16 @@ impl FindingBuilder<'_, '_> {
 
     fn caveats(&self) -> Vec<String> {
         let mut caveats = Vec::new();
-        if self.subject.cut.is_some() {
-            caveats.push(
+        match self.subject.cut.as_deref() {
+            None => {}
+            Some(CUT_UNCERTAIN) => caveats.push(
+                "events were lost between the start and the end of the operation: they may belong \
+                 to different operations"
+                    .into(),
+            ),
+            Some(_) => caveats.push(
                 "the operation extends beyond the recording: its duration is a lower bound".into(),
-            );
+            ),
         }
         if self.subject.baseline.is_none() && self.subject.kind == "operation" {
             caveats.push(NO_BASELINE.into());

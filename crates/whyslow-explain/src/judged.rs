@@ -9,6 +9,7 @@ use std::ops::ControlFlow;
 use rustc_hash::FxHashMap;
 use whyslow_analysis::AnalysisError;
 use whyslow_analysis::read::{Projection, in_order};
+use whyslow_model::event::Hidden;
 use whyslow_model::row::{Row, Table};
 use whyslow_model::tables::{
     CpuRow, LockWaitRow, LostEventsRow, MetadataRow, RequestRow, SampleGapRow, StackSampleRow,
@@ -18,7 +19,7 @@ use whyslow_model::{Ns, Symbols, Window};
 use whyslow_store::{Tables, rows};
 
 use crate::detectors::counters::has;
-use crate::report::{Judged, Reason, Report};
+use crate::report::{Finding, Judged, Reason, Report};
 
 /// With more of the window lost, the absence of slow operations means nothing.
 const LOST_MAX: f64 = 0.2;
@@ -69,10 +70,25 @@ impl Shown {
     }
 }
 
+/// Removes findings without a culprit that mostly show that events were lost: an operation that
+/// cannot be explained is none. Returns whether there were any.
+pub(crate) fn leave_lost_out(findings: &mut Vec<Finding>) -> bool {
+    let is_lost = |finding: &Finding| {
+        let lost = finding.parts.iter().filter(|part| part.root == "lost");
+        let lost: Ns = lost.map(|part| part.dur_ns).sum();
+        let length = finding.target.end_ns - finding.target.begin_ns;
+        finding.culprit.is_none() && 2 * lost >= length.max(1)
+    };
+    let before = findings.len();
+    findings.retain(|finding| !is_lost(finding));
+    findings.len() < before
+}
+
 /// Sets whether something was found, nothing was slow, or neither can be said.
 pub(crate) fn judge(
     tables: &dyn Tables,
     window: Option<Window>,
+    has_lost: bool,
     report: &mut Report,
 ) -> Result<(), AnalysisError> {
     let is_device = |kind: &str| kind == "device";
@@ -94,7 +110,7 @@ pub(crate) fn judge(
     if shown.is_none() {
         reasons.push(without_operations(tables)?);
     }
-    reasons.extend(losses(tables, window)?);
+    reasons.extend(losses(tables, window, has_lost)?);
     match shown.filter(|_| reasons.is_empty()) {
         Some(shown) => {
             report.judged = Judged::NothingSlow;
@@ -107,12 +123,24 @@ pub(crate) fn judge(
 }
 
 /// Why losses of events forbid a judgement; nothing if they do not.
-fn losses(tables: &dyn Tables, window: Option<Window>) -> Result<Option<Reason>, AnalysisError> {
+fn losses(
+    tables: &dyn Tables,
+    window: Option<Window>,
+    has_lost: bool,
+) -> Result<Option<Reason>, AnalysisError> {
     let lost = lost_share(tables, window)?;
-    Ok((lost > LOST_MAX).then(|| {
+    let summary = if lost > LOST_MAX {
+        Some(format!(
+            "events were lost in {:.0} % of the time",
+            100.0 * lost
+        ))
+    } else {
+        has_lost.then(|| "events were lost during the slow operations".to_owned())
+    };
+    Ok(summary.map(|summary| {
         reason(
             "events_lost",
-            format!("events were lost in {:.0} % of the time", 100.0 * lost),
+            summary,
             "record again with a larger buffer: sudo whyslow record --buffer 256MiB",
         )
     }))
@@ -221,7 +249,10 @@ fn topics(tables: &dyn Tables) -> Result<Option<String>, AnalysisError> {
 }
 
 /// Share of the window in which events were lost: of all CPUs, or on average over the CPUs.
-fn lost_share(tables: &dyn Tables, window: Option<Window>) -> Result<f64, AnalysisError> {
+pub(crate) fn lost_share(
+    tables: &dyn Tables,
+    window: Option<Window>,
+) -> Result<f64, AnalysisError> {
     if !has(tables, LostEventsRow::TABLE.name) {
         return Ok(0.0);
     }
@@ -233,7 +264,9 @@ fn lost_share(tables: &dyn Tables, window: Option<Window>) -> Result<f64, Analys
     let mut ranges: FxHashMap<Option<i32>, Vec<(Ns, Ns)>> = FxHashMap::default();
     for loss in rows::<LostEventsRow>(tables, &mut symbols)? {
         let range = (loss.ts.max(begin), loss.ts_end.unwrap_or(end).min(end));
-        if range.1 > range.0 {
+        // A skipped run of a program for lock waits is not a time without events.
+        let hides_little = Hidden::of_stream(symbols.get(loss.stream)) == Hidden::Others;
+        if range.1 > range.0 && !hides_little {
             ranges.entry(loss.cpu).or_default().push(range);
         }
     }

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use rustc_hash::FxHashMap;
 use whyslow_analysis::AnalysisError;
-use whyslow_analysis::read::{Projection, in_order};
+use whyslow_analysis::read::{Projection, Uncertain, in_order};
 use whyslow_model::row::Row;
 use whyslow_model::tables::{BlockIoRow, ReclaimRow, ThreadStateRow};
 use whyslow_model::{Ns, Window};
@@ -127,8 +127,10 @@ fn requests(
     let mut projection = Projection::new(BlockIoRow::TABLE);
     let [ts, dur] = ["ts", "dur"].map(|name| projection.need(name));
     let [dev, layer] = ["dev_name", "layer"].map(|name| projection.need(name));
+    let uncertain = Uncertain::new(tables, BlockIoRow::TABLE, &mut projection)?;
     let mut found: BTreeMap<String, Vec<Range>> = BTreeMap::new();
     in_order(tables, &projection.scan(window), |batch| {
+        let uncertain = uncertain.of(batch)?;
         let (ts, dur) = (ts.ints(batch)?, dur.ints(batch)?);
         let (dev, layer) = (dev.texts(batch)?, layer.texts(batch)?);
         for row in 0..batch.num_rows() as u32 {
@@ -136,7 +138,7 @@ fn requests(
                 continue;
             };
             // Stacked devices wait for the devices below them.
-            if layer.get(row) == Some("bio") {
+            if layer.get(row) == Some("bio") || uncertain.has(row) {
                 continue;
             }
             let range = (ts.at(row), ts.at(row) + dur);

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use rustc_hash::FxHashMap;
 use whyslow_analysis::AnalysisError;
-use whyslow_analysis::read::{Projection, in_order};
+use whyslow_analysis::read::{Projection, Uncertain, in_order};
 use whyslow_model::row::Row;
 use whyslow_model::sort::IndexSort;
 use whyslow_model::tables::{MarkerRow, ProcessRow, SyscallRow};
@@ -116,16 +116,21 @@ impl Calls {
             ["ts", "dur", "utid", "tid", "errno"].map(|name| projection.need(name));
         let [name, op, comm, class, path] =
             ["name", "op", "comm", "fd_class", "path"].map(|name| projection.need(name));
+        let uncertain = Uncertain::new(tables, SyscallRow::TABLE, &mut projection)?;
         let mut peers: FxHashMap<String, u32> = FxHashMap::default();
         in_order(tables, &projection.scan(window), |batch| {
             let (ts, dur, utid) = (ts.ints(batch)?, dur.ints(batch)?, utid.ints(batch)?);
             let (tid, errno) = (tid.ints(batch)?, errno.ints(batch)?);
             let (name, op) = (name.texts(batch)?, op.texts(batch)?);
             let (comm, class, path) = (comm.texts(batch)?, class.texts(batch)?, path.texts(batch)?);
+            let uncertain = uncertain.of(batch)?;
             for row in 0..batch.num_rows() as u32 {
                 let (Some(dur), Some(call)) = (dur.get(row), name.get(row)) else {
                     continue;
                 };
+                if uncertain.has(row) {
+                    continue;
+                }
                 let begin = ts.at(row);
                 let is_named =
                     |wanted: &String| wanted == call || Some(wanted.as_str()) == op.get(row);

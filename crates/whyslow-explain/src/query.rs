@@ -151,8 +151,9 @@ fn unwritten(
             explainer.add_marks(&mut report)?;
         }
     }
+    let has_lost = !query.is_single() && judged::leave_lost_out(&mut report.findings);
     explainer.add_trigger(&mut report)?;
-    judged::judge(tables, query.window, &mut report)?;
+    judged::judge(tables, query.window, has_lost, &mut report)?;
     sampled::add_programs(tables, &mut report.findings)?;
     crate::resolvers::cite(tables, &mut report.findings)?;
     crate::steal::cite(tables, &mut report.findings)?;

@@ -220,7 +220,8 @@ pub struct Target {
     pub begin_ns: Ns,
     /// When it ended; the end of the recording if it was still in progress.
     pub end_ns: Ns,
-    /// Which ends lie outside of the recording: begin, end, both.
+    /// Which ends lie outside of the recording: begin, end, both; lost if events were lost between
+    /// start and end, which may belong to different operations.
     pub cut: Option<String>,
 }
 
@@ -677,6 +678,8 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// Events lost in the window; null if losses of an unknown number of events were reported.
     pub lost_events: Option<u64>,
+    /// Share of the window in which events were lost, on average over the CPUs.
+    pub lost_share: f64,
     /// Verdicts on resources in the window, independent of the findings.
     pub fine: Vec<Resource>,
     /// Known patterns of behaviour, independent of any operation.

@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_analysis::AnalysisError;
-use whyslow_analysis::read::{PerWord, Projection, in_order};
+use whyslow_analysis::read::{PerWord, Projection, Uncertain, in_order};
 use whyslow_model::errno;
 use whyslow_model::row::Row;
 use whyslow_model::sort::{IndexSort, float_key};
@@ -340,6 +340,7 @@ pub(crate) fn programs(tables: &dyn Tables, wanted: &Wanted) -> Result<Programs,
     let [name, op, class, path] =
         ["name", "op", "fd_class", "path"].map(|name| projection.need(name));
     let (errno, ret) = (projection.need("errno"), projection.need("ret"));
+    let uncertain = Uncertain::new(tables, SyscallRow::TABLE, &mut projection)?;
     let mut found: FxHashMap<Kind, Counts> = FxHashMap::default();
     let (mut names, mut known) = (Interner::default(), PerWord::new());
     let mut completions: Vec<u32> = Vec::new();
@@ -349,11 +350,15 @@ pub(crate) fn programs(tables: &dyn Tables, wanted: &Wanted) -> Result<Programs,
         let (name, op) = (name.texts(batch)?, op.texts(batch)?);
         let (class, path) = (class.texts(batch)?, path.texts(batch)?);
         let (errno, ret) = (errno.ints(batch)?, ret.ints(batch)?);
+        let uncertain = uncertain.of(batch)?;
         let calls = known.of(&name, (UNKNOWN, false));
         for row in 0..batch.num_rows() as u32 {
             let (Some(dur), Some(word)) = (dur.get(row), name.key(row)) else {
                 continue;
             };
+            if uncertain.has(row) {
+                continue;
+            }
             let (call, reads) = &mut calls[word];
             if *call == UNKNOWN {
                 let name = name.get(row).unwrap_or("");

@@ -162,7 +162,7 @@ pub struct AnswerTable {
     /// Indexes of rows marked as outliers; shown with `!`.
     pub outliers: Vec<usize>,
     /// Rows cut by the window or the recording, shown with `*` and a footnote: index, and the edge
-    /// (`begin`, `end`, `both`).
+    /// (`begin`, `end`, `both`), or `lost` if events were lost between its start and its end.
     pub cut: Vec<(usize, &'static str)>,
     /// Facts about this table: filters, measured time, number of operations, percentiles.
     pub facts: Vec<(String, AnswerColumn, Value)>,

@@ -12,7 +12,7 @@ mod stack;
 mod tcp;
 mod work;
 
-pub use loss::{Loss, LossKind};
+pub use loss::{Hidden, Loss, LossKind};
 pub use net::{NetAddress, NetHeaders};
 pub use probe::{FunctionCall, UsdtHit};
 pub use signal::{Signal, SignalAction};

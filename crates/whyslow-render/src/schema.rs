@@ -151,8 +151,9 @@ fn table() -> Value {
                 "properties": {
                     "outlier": {"description": "Outlier (`!` in text).", "type": "boolean"},
                     "overlap": {
-                        "description": "Edge of the window that cuts the row (`*` in text).",
-                        "enum": ["begin", "end", "both", null]},
+                        "description": "Edge of the window that cuts the row (`*` in text); `lost` if \
+                            events were lost between its start and its end.",
+                        "enum": ["begin", "end", "both", "lost", null]},
                 },
             }},
             "facts": {"description": "Filters, measured time, percentiles.", "type": "object"},

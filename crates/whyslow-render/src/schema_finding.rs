@@ -21,6 +21,7 @@ pub fn report() -> Value {
         ("marks", list(mark())),
         ("findings", list(finding())),
         ("lost_events", or_null(whole())),
+        ("lost_share", number()),
         ("fine", list(resource())),
         ("observations", list(observation())),
         ("patterns", list(pattern())),

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use whyslow_model::Ns;
 use whyslow_model::answer::{Answer, AnswerTable, Form, LossNote};
+use whyslow_model::tables::CUT_UNCERTAIN;
 use whyslow_model::text::shown;
 use whyslow_model::topic_state::TopicState;
 
@@ -130,12 +131,18 @@ fn cut_footnote(table: &AnswerTable) -> String {
             .iter()
             .any(|(_, cut)| *cut == edge || *cut == "both")
     };
-    match (has("begin"), has("end")) {
+    let is_lost = |(_, cut): &(usize, &str)| *cut == CUT_UNCERTAIN;
+    let edges = match (has("begin"), has("end")) {
         (true, false) => "started before the window",
         (false, true) => "still in progress at the end of the window",
         _ => "started before the window, or still in progress at its end",
+    };
+    let lost = "uncertain, as events were lost between start and end";
+    match table.cut.iter().filter(|cut| is_lost(cut)).count() {
+        0 => edges.to_owned(),
+        all if all == table.cut.len() => lost.to_owned(),
+        _ => format!("{edges}, or {lost}"),
     }
-    .into()
 }
 
 fn losses(answer: &Answer, style: &TextStyle, out: &mut String) {

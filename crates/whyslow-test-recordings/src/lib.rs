@@ -1,5 +1,7 @@
 //! Recordings made from text and from fixtures. Only used as a `dev-dependency`.
 
+pub mod thinned;
+
 use std::path::Path;
 
 use tempfile::TempDir;
@@ -24,6 +26,11 @@ impl Recorded {
     /// Imports a file of `fixtures/`.
     pub fn of_fixture(name: &str) -> Self {
         Self::imported(&fixture(name), room())
+    }
+
+    /// Imports a trace.
+    pub fn of_trace(trace: &Path) -> Self {
+        Self::imported(trace, room())
     }
 
     /// A recording that exists in this directory.

@@ -4,7 +4,8 @@
 //! A request counts in the interval in which it completes, as in iostat; one that completes after
 //! the window, or never, counts in the last interval. Utilisation is the union of the times from
 //! the first event of each request to its completion; the average queue size is their sum; both are
-//! divided by the length of the interval.
+//! divided by the length of the interval. A completion without a start shows no such time, nor does
+//! one that may belong to another request; a request without a completion does until the next loss.
 
 use std::collections::BTreeMap;
 
@@ -20,8 +21,10 @@ use crate::filter::Verdicts;
 use crate::fold::fold_in_turn;
 use crate::keys::{Key, KeyValue};
 use crate::kinds::BLOCK;
+use crate::losses::{Length, LostEnds};
 use crate::scan::{ColumnRef, Projection, per_row, per_word};
 use crate::sweep::{InFlight, Parts};
+use crate::uncertain::{self, Uncertain};
 use whyslow_model::histogram::Histogram;
 
 /// Level of detail of a device.
@@ -115,8 +118,9 @@ fn sweep(
     detail: Detail,
 ) -> Result<BTreeMap<String, Device>, AnalysisError> {
     let mut pass = context.pass_with_cut(&BLOCK, &[], &context.query.filter)?;
-    let columns = Columns::new(detail, &mut pass.projection);
-    let recording_end = context.recording_end();
+    let columns = Columns::new(context, detail, &mut pass.projection)?;
+    uncertain::note(context, &BLOCK)?;
+    let ends = &*context.lost_ends;
     let counts_ended = context.query.counts_ended;
     let piece = || Piece {
         verdicts: pass.selector.verdicts(),
@@ -138,9 +142,9 @@ fn sweep(
             })
         };
         let places = columns.places(batch, rows, &mut place_of)?;
-        columns.each(batch, rows, &places, recording_end, |place, request| {
+        columns.each(batch, rows, &places, ends, |place, request| {
             let device = &mut devices[place].1;
-            device.in_flight.add(request.ts, request.end);
+            device.in_flight.add(request.ts, request.known_until);
             if request.is_ended || !counts_ended {
                 device.count(parts, request, detail);
             }
@@ -172,6 +176,7 @@ struct Columns {
     dur: ColumnRef,
     ts_end: ColumnRef,
     bytes: ColumnRef,
+    uncertain: Uncertain,
     more: More,
 }
 
@@ -206,14 +211,21 @@ struct Request {
     end: Ns,
     /// Otherwise `end` is the end of the recording.
     is_ended: bool,
+    /// Until when it is known to have been in flight.
+    known_until: Ns,
     bytes: i64,
     /// Sectors, or 1 for a failed request.
     more: i64,
 }
 
 impl Columns {
-    fn new(detail: Detail, projection: &mut Projection) -> Self {
-        Self {
+    fn new(
+        context: &Context<'_>,
+        detail: Detail,
+        projection: &mut Projection,
+    ) -> Result<Self, AnalysisError> {
+        Ok(Self {
+            uncertain: Uncertain::new(context.tables, BLOCK.table, projection)?,
             dev: projection.need("dev_name"),
             op: projection.need("op"),
             ts: projection.need("ts"),
@@ -229,7 +241,7 @@ impl Columns {
                     error: projection.need("error"),
                 },
             },
-        }
+        })
     }
 
     /// The device number of each row: a device is looked up once per batch, not per row.
@@ -259,7 +271,7 @@ impl Columns {
         batch: &RecordBatch,
         rows: &[u32],
         places: &[u32],
-        recording_end: Ns,
+        ends: &LostEnds,
         mut each: impl FnMut(usize, &Request),
     ) -> Result<(), AnalysisError> {
         let op = self.op.texts(batch)?;
@@ -277,16 +289,27 @@ impl Columns {
                 (None, failed.collect())
             }
         };
+        let uncertain = self.uncertain.of(batch)?;
         for (row, place) in rows.iter().zip(places) {
+            let is_uncertain = uncertain.has(*row);
             let row = *row as usize;
             let is_ended = ts_end[row] != NONE;
+            let dur = if is_uncertain { NONE } else { dur[row] };
             let request = Request {
                 way: usize::from(ways[row]),
                 upid: upid.as_ref().map_or(NONE, |upid| upid[row]),
                 ts: ts[row],
-                dur: dur[row],
-                end: if is_ended { ts_end[row] } else { recording_end },
+                dur,
+                end: if is_ended {
+                    ts_end[row]
+                } else {
+                    ends.recording_end()
+                },
                 is_ended,
+                known_until: ends.known_end(
+                    (ts[row], is_ended.then_some(ts_end[row])),
+                    Length::of((dur != NONE).then_some(dur), is_uncertain),
+                ),
                 bytes: bytes[row],
                 more: more[row],
             };

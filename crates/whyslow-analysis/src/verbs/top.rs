@@ -3,7 +3,8 @@
 //! A row without a recorded end has no duration to compare: such rows follow in a separate table,
 //! by their known duration. A system call only counts as still in progress at the end of the
 //! recording if its thread made no later call, and its result is unknown; otherwise merely its
-//! return time was lost or not recorded.
+//! return time was lost or not recorded. If events were lost later, the end may be among them: the
+//! row is only known to have lasted until then.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -18,6 +19,7 @@ use crate::AnalysisError;
 use crate::context::Context;
 use crate::fold::Spot;
 use crate::keys::{Key, KeyValue, in_order, label};
+use crate::losses::LostEnds;
 use crate::pass::{Pass, Summing};
 use crate::query::{Filter, Sort};
 use crate::rows::{self, Place, Shown};
@@ -35,7 +37,7 @@ pub(crate) fn tables(
     let mut pass = context.pass_with_cut(spec, keys, &context.query.filter)?;
     let order = Order::of(spec, context.query.sort.as_ref())?;
     let last = last_calls(context, spec)?;
-    let top = Top::new(context, order, limit, last, &mut pass);
+    let top = Top::new(context, (spec, order), (limit, last), &mut pass);
     let groups = pass.run(context.tables, &top)?;
 
     let mut ranked = Vec::new();
@@ -102,10 +104,20 @@ fn running_table(
         };
         push(&mut table, shown.clone());
         if let Some(row) = table.rows.last_mut() {
-            row.insert(0, (context.recording_end() - place.ts).into());
+            let until = known_until(&context.lost_ends, spec, place.ts);
+            row.insert(0, (until - place.ts).into());
         }
     }
     table
+}
+
+/// Until when a row without an end is known to have lasted. Kinds without a column for it mark what a
+/// loss made unknown by rows of their own.
+fn known_until(ends: &LostEnds, spec: &Spec, ts: Ns) -> Ns {
+    match spec.table.column("cut") {
+        Some(_) => ends.known_until(ts),
+        None => ends.recording_end(),
+    }
 }
 
 /// The sort order of the top rows.
@@ -242,11 +254,12 @@ impl Summing for Last {
     }
 }
 
-struct Top {
+struct Top<'c> {
     limit: usize,
     ascending: bool,
     counts_ended: bool,
-    recording_end: Ns,
+    spec: &'static Spec,
+    ends: &'c LostEnds,
     /// Calls that may have been in progress at the end; `None` if this holds for every row without
     /// an end.
     last: Option<LastCalls>,
@@ -264,12 +277,11 @@ struct TopSum {
     running: Best,
 }
 
-impl Top {
+impl<'c> Top<'c> {
     fn new(
-        context: &Context<'_>,
-        order: Order,
-        limit: usize,
-        last: Option<LastCalls>,
+        context: &'c Context<'_>,
+        (spec, order): (&'static Spec, Order),
+        (limit, last): (usize, Option<LastCalls>),
         pass: &mut Pass,
     ) -> Self {
         let projection = &mut pass.projection;
@@ -277,7 +289,8 @@ impl Top {
             limit,
             ascending: order.ascending,
             counts_ended: context.query.counts_ended,
-            recording_end: context.recording_end(),
+            spec,
+            ends: &context.lost_ends,
             ret: last.as_ref().map(|_| projection.need("ret")),
             last,
             value: projection.need(order.column),
@@ -288,7 +301,7 @@ impl Top {
     }
 }
 
-impl Summing for Top {
+impl Summing for Top<'_> {
     type Columns<'b> = ([Ints<'b>; 4], Option<Ints<'b>>, Spot);
     type Sum = TopSum;
 
@@ -329,7 +342,8 @@ impl Summing for Top {
             let may_run = |last: &LastCalls| last.contains(&(ts.at(row), id.at(row)));
             let has_returned = ret.as_ref().is_some_and(|ret| ret.get(row).is_some());
             if !has_returned && self.last.as_ref().is_none_or(may_run) {
-                let known = self.recording_end - ts.at(row);
+                let ts = ts.at(row);
+                let known = known_until(self.ends, self.spec, ts) - ts;
                 sum.running.offer(Rank(known, Reverse(place())), self.limit);
             }
         }

@@ -7,7 +7,9 @@ bounds AS (
         least(getvariable('span_end'), getvariable('span_begin') + (part + 1) * {width}) AS e
     FROM parts),
 requests AS (
-    SELECT *, coalesce(ts_end, getvariable('rec_end')) AS stop FROM block),
+    SELECT * REPLACE (CASE WHEN certain(cut) THEN dur END AS dur),
+        coalesce(ts_end, getvariable('rec_end')) AS stop,
+        known_until(ts, dur, ts_end, cut) AS known FROM block),
 completed AS (
     SELECT r.* EXCLUDE (part), least(greatest(stop - getvariable('span_begin'), 0) // {width},
         (SELECT max(part) FROM parts)) AS part
@@ -23,8 +25,8 @@ counted AS (
         pct(coalesce(list(dur) FILTER (WHERE dur IS NOT NULL), []), 990) AS p99_ns
     FROM completed GROUP BY ALL),
 clipped AS (
-    SELECT bounds.part, dev_name AS dev, greatest(ts, b) AS f, least(stop, e) AS t
-    FROM requests JOIN bounds ON ts < e AND stop > b AND stop > ts),
+    SELECT bounds.part, dev_name AS dev, greatest(ts, b) AS f, least(known, e) AS t
+    FROM requests JOIN bounds ON ts < e AND known > b AND known > ts),
 islands AS (
     SELECT *, max(t) OVER (PARTITION BY part, dev ORDER BY f, t
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before

@@ -1,6 +1,6 @@
 -- errors of system calls by name and errno
 WITH counted AS (
-    SELECT name, errno, count(*) AS n FROM syscalls GROUP BY ALL),
+    SELECT name, errno, count(*) AS n FROM syscalls WHERE certain(cut) GROUP BY ALL),
 listed AS (
     SELECT name, string_agg(
         CASE errno WHEN 2 THEN 'ENOENT' WHEN 11 THEN 'EAGAIN' WHEN 13 THEN 'EACCES' END

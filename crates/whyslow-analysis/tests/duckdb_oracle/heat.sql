@@ -5,7 +5,7 @@ WITH placed AS (
         least(greatest(ts, getvariable('span_begin')), getvariable('span_end') - 1)
             - getvariable('span_begin') AS offset_ns,
         {width} AS width
-    FROM {view} WHERE dur IS NOT NULL),
+    FROM {view} WHERE dur IS NOT NULL AND certain(cut)),
 counted AS (
     SELECT * EXCLUDE (dur, offset_ns, width),
         getvariable('span_begin') + (offset_ns // width) * width AS time_ns,

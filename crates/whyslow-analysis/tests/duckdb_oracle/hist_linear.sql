@@ -1,6 +1,6 @@
 -- counts of {view} in 20 equal parts between the minimum and the maximum duration of {among}; with
 -- more parts than ns, empty parts are omitted
-WITH known AS (SELECT *, {label} AS series FROM {view} WHERE dur IS NOT NULL),
+WITH known AS (SELECT *, {label} AS series FROM {view} WHERE dur IS NOT NULL AND certain(cut)),
 ranges AS (
     SELECT series, min(min(dur)) OVER ({among}) AS lo, max(max(dur)) OVER ({among}) AS hi
     FROM known GROUP BY series),

@@ -38,10 +38,22 @@ CREATE MACRO half_octave(v) AS
 
 -- The edges that cut a row.
 CREATE MACRO cut_of(ts, ts_end, recorded) AS
-    CASE WHEN (coalesce(recorded, '') = 'begin' OR coalesce(ts < getvariable('win_begin'), false))
+    CASE WHEN coalesce(recorded, '') = 'lost' THEN 'lost'
+         WHEN (coalesce(recorded, '') = 'begin' OR coalesce(ts < getvariable('win_begin'), false))
           AND (coalesce(recorded, '') = 'end' OR coalesce(ts_end > getvariable('win_end'), false)) THEN 'both'
          WHEN coalesce(recorded, '') = 'begin' OR coalesce(ts < getvariable('win_begin'), false) THEN 'begin'
          WHEN coalesce(recorded, '') = 'end' OR coalesce(ts_end > getvariable('win_end'), false) THEN 'end' END;
+
+-- Until when an operation is known to have been in progress. Its end is unknown if it was not
+-- recorded, or may be that of another operation (cut `lost`): it may be among the events lost first
+-- after its start. An end alone does not show a start.
+CREATE MACRO known_until(ts, dur, ts_end, cut) AS
+    CASE WHEN dur IS NOT NULL AND coalesce(cut, '') <> 'lost' THEN ts_end
+         WHEN ts_end IS NOT NULL AND coalesce(cut, '') <> 'lost' THEN ts
+         ELSE least(coalesce(ts_end, getvariable('rec_end')), getvariable('rec_end'),
+             coalesce((SELECT min(greatest(l.ts, ts)) FROM lost_events l
+                 WHERE coalesce(l.ts_end, l.ts) > ts), getvariable('rec_end'))) END;
+CREATE MACRO certain(cut) AS coalesce(cut, '') <> 'lost';
 
 -- Attributes of processes.
 CREATE MACRO cgroup_of(id) AS (SELECT p.cgroup FROM process p WHERE p.upid = id);

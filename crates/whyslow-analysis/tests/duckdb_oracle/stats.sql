@@ -12,7 +12,7 @@ WITH grouped AS (
         count(*) - count(dur) AS unfinished,
         stddev_samp(dur) AS stdev_ns,
         arg_min(id, (-dur, ts, id)) FILTER (WHERE dur IS NOT NULL) AS slowest
-    FROM {view}
+    FROM {view} WHERE certain(cut)
     GROUP BY ALL)
 SELECT * EXCLUDE (ds, inside_ns, slowest),
     list_min(ds) AS min_ns,

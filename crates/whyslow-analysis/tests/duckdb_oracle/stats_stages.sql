@@ -4,7 +4,7 @@ WITH grouped AS (
         coalesce(list(queue_ns) FILTER (WHERE queue_ns IS NOT NULL), []) AS queue,
         coalesce(list(device_ns) FILTER (WHERE device_ns IS NOT NULL), []) AS device,
         sum(dur) AS total, count(*) AS n
-    FROM block GROUP BY ALL)
+    FROM block WHERE certain(cut) GROUP BY ALL)
 SELECT dev, op,
     pct(queue, 500) AS queue_p50_ns, pct(queue, 990) AS queue_p99_ns,
     list_sum(queue)::BIGINT AS queue_total_ns,

@@ -22,7 +22,7 @@ waited AS (
     FROM waits),
 clipped AS (
     SELECT dev_name, greatest(ts, getvariable('span_begin')) AS f,
-        least(coalesce(ts_end, getvariable('rec_end')), getvariable('span_end')) AS t
+        least(known_until(ts, dur, ts_end, cut), getvariable('span_end')) AS t
     FROM block),
 islands AS (
     SELECT *, max(t) OVER (PARTITION BY dev_name ORDER BY f, t
@@ -35,7 +35,7 @@ flight AS (
 disks AS (
     SELECT dev_name, coalesce(sum(bytes) FILTER (WHERE op IN ('read', 'write')), 0) AS moved,
         count(*) FILTER (WHERE error > 0) AS errors,
-        pct(coalesce(list(dur) FILTER (WHERE dur IS NOT NULL), []), 990) AS p99
+        pct(coalesce(list(dur) FILTER (WHERE dur IS NOT NULL AND certain(cut)), []), 990) AS p99
     FROM block GROUP BY ALL),
 nets AS (
     SELECT netif, coalesce(sum(bytes) FILTER (WHERE kind = 'receive'), 0)

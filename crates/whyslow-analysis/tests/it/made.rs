@@ -300,6 +300,7 @@ impl Maker<'_> {
         match self.dice.below(sides) {
             0 => (None, None, Some(self.symbols.intern("end"))),
             1 => (None, Some(ts + dur), Some(self.symbols.intern("begin"))),
+            2 => (Some(dur), Some(ts + dur), Some(self.symbols.intern("lost"))),
             _ => (Some(dur), Some(ts + dur), None),
         }
     }

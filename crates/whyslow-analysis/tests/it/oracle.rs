@@ -414,7 +414,7 @@ fn outliers_equal_sql() {
                 wanted = "op = 'write'";
             }
             let over = format!(
-                "{wanted} AND coalesce(dur, coalesce(ts_end, getvariable('rec_end')) - ts) >= 100000"
+                "{wanted} AND certain(cut) AND coalesce(dur, known_until(ts, dur, ts_end, cut) - ts) >= 100000"
             );
             let words = [
                 ("view", "block"),
@@ -464,7 +464,7 @@ fn filters_equal_sql() {
         q.filter.size_max = Some(300);
     });
     check_io(
-        "coalesce(dur, coalesce(ts_end, getvariable('rec_end')) - ts) >= 100000",
+        "coalesce(dur, known_until(ts, dur, ts_end, cut) - ts) >= 100000",
         &|q| q.filter.dur_min = Some(100_000),
     );
     check_io("dur BETWEEN 1000 AND 64000", &|q| {

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use rustc_hash::FxHashMap;
-use whyslow_analysis::read::{PerWord, Projection, in_order};
+use whyslow_analysis::read::{PerWord, Projection, Uncertain, in_order};
 use whyslow_analysis::{AnalysisError, Recorder};
 use whyslow_model::row::Row;
 use whyslow_model::sort::IndexSort;
@@ -126,12 +126,14 @@ impl Counted {
             ["ts", "dur", "id", "upid", "tid", "bytes", "errno"].map(|name| projection.need(name));
         let [name, op, path, class] =
             ["name", "op", "path", "fd_class"].map(|name| projection.need(name));
+        let uncertain = Uncertain::new(tables, SyscallRow::TABLE, &mut projection)?;
         in_order(tables, &projection.scan(window), |batch| {
             let (ts, dur, id) = (ts.ints(batch)?, dur.ints(batch)?, id.ints(batch)?);
             let (upid, tid) = (upid.ints(batch)?, tid.ints(batch)?);
             let (bytes, errno) = (bytes.ints(batch)?, errno.ints(batch)?);
             let (name, op) = (name.texts(batch)?, op.texts(batch)?);
             let (path, class) = (path.texts(batch)?, class.texts(batch)?);
+            let uncertain = uncertain.of(batch)?;
             let numbers = known.of(&path, UNKNOWN);
             for row in 0..batch.num_rows() as u32 {
                 let begin = ts.at(row);
@@ -160,7 +162,7 @@ impl Counted {
                     sum.first = begin;
                 }
                 let moved = bytes.get(row).unwrap_or(0);
-                let length = dur.get(row).unwrap_or(0);
+                let length = dur.get(row).filter(|_| !uncertain.has(row)).unwrap_or(0);
                 sum.calls += 1;
                 sum.failed += u64::from(errno.get(row).is_some());
                 sum.bytes += moved;

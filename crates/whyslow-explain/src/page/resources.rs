@@ -43,6 +43,7 @@ pub(super) fn fill(
         Window::new(window.begin.max(whole.begin), window.end.min(whole.end))
     });
     report.lost_events = lost(tables, window)?;
+    report.lost_share = crate::judged::lost_share(tables, Some(window))?;
     let judge = Judge {
         tables,
         window,

@@ -1,6 +1,7 @@
 //! The bars of the drawing: the culprit, the thread between it and the victim, and the victims.
 
 use whyslow_model::Ns;
+use whyslow_model::tables::CUT_UNCERTAIN;
 
 use super::Drawn;
 use super::model::{Role, TimelineRow};
@@ -56,7 +57,7 @@ impl Drawn<'_> {
             end_ns: target.end_ns,
             cut: match target.cut.as_deref() {
                 Some("begin") => Some("begin"),
-                Some("end") => Some("end"),
+                Some("end" | CUT_UNCERTAIN) => Some("end"),
                 Some(_) => Some("both"),
                 None => None,
             },

@@ -24,7 +24,7 @@ impl Explainer<'_> {
         }
         report.observations = found;
         self.add_trigger(&mut report)?;
-        judged::judge(tables, window, &mut report)?;
+        judged::judge(tables, window, false, &mut report)?;
         advice::fit(tables, &mut report)?;
         Ok(report)
     }

@@ -1,11 +1,12 @@
 //! Loads the rows of a window.
 
 use rustc_hash::FxHashMap;
+use whyslow_analysis::read::LostEnds;
 use whyslow_model::row::Row;
 use whyslow_model::sort::IndexSort;
 use whyslow_model::tables::{
-    BlockIoRow, BlockShareRow, IrqRow, LockWaitRow, StackSampleRow, SyscallRow, ThreadStateRow,
-    WakeupRow,
+    BlockIoRow, BlockShareRow, CUT_UNCERTAIN, IrqRow, LockWaitRow, StackSampleRow, SyscallRow,
+    ThreadStateRow, WakeupRow,
 };
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
@@ -145,9 +146,9 @@ impl WindowSlice {
 
     fn load_calls(&mut self, tables: &dyn Tables) -> Result<()> {
         let ints = ["ts", "ts_end", "id", "utid", "ret", "errno", "flags", "fd"];
-        let texts = ["name", "path", "fd_class"];
+        let texts = ["name", "path", "fd_class", "cut"];
         let columns = (&ints[..], &texts[..]);
-        let (end, window) = (self.recording_end, Some(self.window()));
+        let (ends, window) = (LostEnds::read(tables)?, Some(self.window()));
         let (interner, mut found) = (&mut self.interner, Vec::new());
         rows(tables, SyscallRow::TABLE, columns, window, |cells, row| {
             let Some(utid) = cells.small(3, row) else {
@@ -157,11 +158,17 @@ impl WindowSlice {
             let Some(name) = cells.text_id(0, row, interner) else {
                 return;
             };
+            let begin = cells.ints[0].at(row);
+            let end = match ended {
+                Some(end) if cells.text(3, row) != CUT_UNCERTAIN => end,
+                // What the thread did after the loss is not known.
+                end => ends.known_until(begin).min(end.unwrap_or(Ns::MAX)),
+            };
             found.push(Call {
                 id: cells.ints[2].at(row),
                 utid,
-                begin: cells.ints[0].at(row),
-                end: ended.unwrap_or(end),
+                begin,
+                end,
                 is_open: ended.is_none(),
                 name,
                 path: cells.text_id(1, row, interner),
@@ -205,9 +212,9 @@ impl WindowSlice {
 
     fn load_requests(&mut self, tables: &dyn Tables) -> Result<()> {
         let ints = ["ts", "ts_end", "id", "ts_issue", "dev", "bytes", "utid"];
-        let texts = ["dev_name", "op", "submitter_source", "layer"];
+        let texts = ["dev_name", "op", "submitter_source", "layer", "cut"];
         let columns = (&ints[..], &texts[..]);
-        let end = self.recording_end;
+        let (end, ends) = (self.recording_end, LostEnds::read(tables)?);
         let window = Some(Window::new(self.begin - history(tables), self.end));
         let (interner, mut found) = (&mut self.interner, Vec::new());
         let mut bios = Vec::new();
@@ -218,14 +225,19 @@ impl WindowSlice {
                 "bio" => &mut bios,
                 _ => &mut found,
             };
-            let ended = cells.int(1, row);
+            let (begin, ended) = (cells.ints[0].at(row), cells.int(1, row));
+            let is_end_lost = ended.is_none() && ends.known_until(begin) < end;
+            if is_end_lost || cells.text(4, row) == CUT_UNCERTAIN {
+                // Until when the device had it is not known.
+                return;
+            }
             let dev_name = cells
                 .text_id(0, row, interner)
                 .unwrap_or_else(|| interner.intern("?"));
             let op = cells.text_id(1, row, interner).unwrap_or(dev_name);
             into.push(Request {
                 id: cells.ints[2].at(row),
-                begin: cells.ints[0].at(row),
+                begin,
                 end: ended.unwrap_or(end),
                 is_open: ended.is_none(),
                 issue: cells.int(3, row),

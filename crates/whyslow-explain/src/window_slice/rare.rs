@@ -2,6 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_model::Window;
+use whyslow_model::event::Hidden;
 use whyslow_model::row::Row;
 use whyslow_model::sort::IndexSort;
 use whyslow_model::tables::{
@@ -215,13 +216,17 @@ impl WindowSlice {
     pub(super) fn load_losses(&mut self, tables: &dyn Tables) -> Result<()> {
         let (end, window) = (self.recording_end, Some(self.window()));
         let found = &mut self.losses;
-        let columns = (&["ts", "ts_end", "cpu"][..], &[][..]);
+        let columns = (&["ts", "ts_end", "cpu"][..], &["stream"][..]);
         rows(
             tables,
             LostEventsRow::TABLE,
             columns,
             window,
             |cells, row| {
+                // Only these make states of threads unknown.
+                if !Hidden::of_stream(cells.text(0, row)).may_be(Hidden::Threads) {
+                    return;
+                }
                 found.push(Loss {
                     begin: cells.ints[0].at(row),
                     end: cells.int(1, row).unwrap_or(end),

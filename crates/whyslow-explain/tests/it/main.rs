@@ -8,6 +8,7 @@ mod groups;
 mod judged;
 mod lookups;
 mod loopback;
+mod lossy;
 mod named;
 mod occupied;
 mod page;

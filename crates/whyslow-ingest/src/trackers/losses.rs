@@ -1,16 +1,18 @@
 //! Times of losses, for checking whether a state may have changed unnoticed.
 //!
-//! A source reports a time range per packet: events were lost within it, and none before. Events of
-//! that packet may be in the range, before or after the lost ones. So both ends of the range
-//! invalidate state: its start invalidates what was known before, its end what was learned within
-//! it.
+//! A source reports time ranges: events were lost within a range, and none before. Where the source
+//! only knows the packet, events of that packet may be in the range, before or after the lost ones.
+//! So both ends of the range invalidate state: its start invalidates what was known before, its end
+//! what was learned within it. What one CPU reports about a thread of another is also invalid
+//! inside of a range of the other.
 
-use whyslow_model::event::{Loss, LossKind};
+use whyslow_model::event::{Hidden, Loss, LossKind};
 use whyslow_model::tables::{EmitAll, LostEventsRow};
 use whyslow_model::{Ns, stat};
 
 use super::CPUS_MAX;
 use super::identity::Output;
+use super::loss_ranges::LossRanges;
 
 /// Maximum number of range ends kept per CPU. Above it the older half is dropped.
 const POINTS_MAX: usize = 1 << 16;
@@ -21,12 +23,17 @@ pub(super) struct Losses {
     cpus: Vec<Vec<Ns>>,
     /// For streams that belong to no CPU, or to several.
     all: Vec<Ns>,
+    ranges: LossRanges,
     next_id: i64,
 }
 
 impl Losses {
     pub(super) fn add<S: EmitAll>(&mut self, loss: &Loss<'_>, out: &mut Output<'_, S>) {
         self.write(loss, out);
+        if !Hidden::of_stream(loss.stream).may_be(Hidden::Threads) {
+            return;
+        }
+        self.ranges.add(loss);
         let points = match loss.cpu.and_then(|cpu| usize::try_from(cpu).ok()) {
             Some(cpu) if cpu < CPUS_MAX => {
                 if self.cpus.len() <= cpu {
@@ -63,6 +70,15 @@ impl Losses {
                 points.get(place).copied().filter(|&point| point < until)
             })
             .min()
+    }
+
+    /// The same for state of a CPU that another one reported: no event of the CPU shows that nothing
+    /// was lost before or after that time, so a range that merely overlaps counts, too.
+    pub(super) fn first_overlap(&self, cpu: Option<i32>, since: Ns, until: Ns) -> Option<Ns> {
+        if cpu.is_some() && self.ranges.covers(cpu, since) {
+            return Some(since);
+        }
+        self.first_between(cpu, since, until)
     }
 
     fn write<S: EmitAll>(&mut self, loss: &Loss<'_>, out: &mut Output<'_, S>) {

@@ -17,6 +17,7 @@ mod identity;
 mod irq;
 mod last_cpu;
 mod lookup;
+mod loss_ranges;
 mod losses;
 mod machine;
 mod mapping;
@@ -26,6 +27,7 @@ mod net;
 mod object;
 mod packet;
 mod page;
+mod pairing;
 mod process;
 mod query;
 mod reclaim;
@@ -46,7 +48,7 @@ mod wakeup;
 mod work;
 mod work_item;
 
-use whyslow_model::event::{Body, Event, Interrupt, Loss, StateProcess};
+use whyslow_model::event::{Body, Event, Hidden, Interrupt, Loss, StateProcess};
 use whyslow_model::tables::EmitAll;
 use whyslow_model::{Ns, Symbols};
 
@@ -356,9 +358,14 @@ impl Topics {
 
     fn loss<S: EmitAll>(&mut self, loss: &Loss<'_>, out: &mut Output<'_, S>) {
         self.sched.loss(loss, out);
-        let until = loss.ts_end.unwrap_or(loss.ts);
-        self.syscall.lost(until);
-        self.block.lost(until);
+        let hidden = Hidden::of_stream(loss.stream);
+        if hidden.may_be(Hidden::Calls) {
+            self.syscall.lost(loss);
+            self.request.lost(loss);
+        }
+        if hidden.may_be(Hidden::BlockIo) {
+            self.block.lost(loss);
+        }
     }
 
     fn finish<S: EmitAll>(&mut self, ts_end: Ns, out: &mut Output<'_, S>) {

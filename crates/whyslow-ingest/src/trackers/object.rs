@@ -6,7 +6,7 @@ use whyslow_model::{Sym, Symbols};
 use super::socket::SocketText;
 
 /// Class of an object; its name is the `fd_class` column.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum FdClass {
     File,
     Directory,

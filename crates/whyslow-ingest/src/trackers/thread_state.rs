@@ -10,7 +10,8 @@
 //! it; and a thread found to be running on a CPU where another one was assumed to run was missed at
 //! least once. This is resolved when the state ends: it is cut at the first loss, and the rest is
 //! `unknown`. Resolving it for all threads at the time of the loss was rejected, because it would
-//! cost every thread for every lost packet.
+//! cost every thread for every lost packet. What another CPU reports about the thread (its wakeup, its
+//! switch to that CPU) is also cut if a loss of the CPU of the thread merely overlaps the state.
 //!
 //! A thread that was never switched in although it ran again was recorded by a tracer of one process:
 //! its sleeps begin with a switch and end, at the latest, with its next event.
@@ -61,6 +62,8 @@ pub(super) struct Wake {
     pub(super) context: Sym,
     pub(super) cause: Option<Cause>,
     pub(super) target_cpu: Option<i32>,
+    /// CPU that reported it.
+    pub(super) cpu: Option<i32>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -77,6 +80,8 @@ struct Open {
     cpu: Option<i32>,
     /// CPU on which a loss would hide a change.
     watch: Option<i32>,
+    /// CPU that reported the start of the state.
+    reporter: Option<i32>,
     /// A child whose first wakeup was not seen yet.
     forked: bool,
     /// The wakeup that made the thread runnable.
@@ -150,7 +155,7 @@ impl ThreadStates {
         {
             open.cpu = Some(cpu);
         }
-        self.close(thread, ts, None, out);
+        self.close(thread, (ts, Some(cpu)), None, out);
         self.start(thread, State::Running, Some(cpu), ts);
         self.entered[thread.index()] = true;
     }
@@ -179,7 +184,7 @@ impl ThreadStates {
                 } else {
                     self.doubt(thread, open.since, out);
                 }
-                self.close(thread, now, None, out);
+                self.close(thread, (now, Some(cpu)), None, out);
                 self.start(thread, State::Running, Some(cpu), now);
             }
             None if self.over.get(thread.index()) == Some(&true) => return,
@@ -214,7 +219,7 @@ impl ThreadStates {
         {
             self.doubt(thread, open.since, out);
         }
-        self.close(thread, ts, None, out);
+        self.close(thread, (ts, Some(cpu)), None, out);
         let state = match prev_state {
             PrevState::Dead | PrevState::Zombie => {
                 self.reserve(thread);
@@ -252,7 +257,7 @@ impl ThreadStates {
                 // Its end was not recorded.
                 open.begin_known = false;
             }
-            self.close(thread, since, None, out);
+            self.close(thread, (since, None), None, out);
             self.start(thread, State::Unknown, cpu, since).watch = watch;
         } else if let Some(open) = self.slot(thread) {
             open.state = State::Unknown;
@@ -299,11 +304,12 @@ impl ThreadStates {
             if open.is_some_and(|open| open.forked) {
                 self.open[thread.index()] = None;
             }
-            self.close(thread, ts, Some(wake), out);
+            self.close(thread, (ts, wake.cpu), Some(wake), out);
             let cpu = open.and_then(|open| open.cpu);
             let is_new = wake.kind == WakeupKind::WakeupNew;
             let open = self.start(thread, State::Runnable, cpu, ts);
             open.woken = Some(*wake);
+            open.reporter = wake.cpu;
             open.reason = Some(if is_new {
                 Reason::Created
             } else {
@@ -371,7 +377,7 @@ impl ThreadStates {
         if let Some(open) = self.get(thread) {
             let ts_end = processes.ts_exit(thread.slot);
             let ts_end = ts_end.unwrap_or(processes.ts_last(thread.slot));
-            self.close(thread, ts_end.max(open.since), None, out);
+            self.close(thread, (ts_end.max(open.since), None), None, out);
         }
         if let Some(over) = self.over.get_mut(thread.index()) {
             *over = false;
@@ -396,11 +402,11 @@ impl ThreadStates {
             let thread = processes.by_slot(slot as u32);
             let runs_on = open.state == State::Running;
             if let Some(ts_exit) = processes.ts_exit(slot as u32).filter(|_| !runs_on) {
-                self.close(&thread, ts_exit.max(open.since), None, out);
+                self.close(&thread, (ts_exit.max(open.since), None), None, out);
                 continue;
             }
             self.open[slot] = None;
-            let last = self.settle(open, &thread, ts_end, out);
+            let last = self.settle(open, &thread, (ts_end, None), out);
             out.sink.emit(self.row(&last, &thread, None, None));
         }
     }
@@ -441,17 +447,19 @@ impl ThreadStates {
             prio: self.prios[thread.index()],
             cpu,
             watch: cpu,
+            reporter: cpu,
             forked: false,
             woken: None,
             wakeup_due: None,
         })
     }
 
-    /// Ends the state of a thread, if it has one, and writes it.
+    /// Ends the state of a thread, if it has one, and writes it. `by` is the CPU that reported the
+    /// end.
     fn close<S: EmitAll>(
         &mut self,
         thread: &ThreadRef,
-        ts: Ns,
+        (ts, by): (Ns, Option<i32>),
         wake: Option<&Wake>,
         out: &mut Output<'_, S>,
     ) {
@@ -461,7 +469,7 @@ impl ThreadStates {
             return;
         }
         let ts = ts.max(open.since);
-        let last = self.settle(open, thread, ts, out);
+        let last = self.settle(open, thread, (ts, by), out);
         out.sink.emit(self.row(&last, thread, Some(ts), wake));
     }
 
@@ -470,13 +478,18 @@ impl ThreadStates {
         &mut self,
         open: Open,
         thread: &ThreadRef,
-        until: Ns,
+        (until, by): (Ns, Option<i32>),
         out: &mut Output<'_, S>,
     ) -> Open {
         if open.state == State::Unknown {
             return open;
         }
-        let doubt = self.losses.first_between(open.watch, open.since, until);
+        let is_elsewhere = |cpu: Option<i32>| cpu.is_some() && cpu != open.watch;
+        let doubt = if is_elsewhere(open.reporter) || is_elsewhere(by) {
+            self.losses.first_overlap(open.watch, open.since, until)
+        } else {
+            self.losses.first_between(open.watch, open.since, until)
+        };
         let Some(doubt) = doubt else { return open };
         let mut id = open.id;
         if doubt > open.since {

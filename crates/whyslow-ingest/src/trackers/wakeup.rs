@@ -72,6 +72,7 @@ impl WakeupTracker {
             context,
             cause,
             target_cpu,
+            cpu: here.cpu,
         };
         self.next_id += 1;
         states.prio(&wakee, prio);

@@ -83,20 +83,59 @@ fn missing_packets_are_located_between_their_neighbours() {
 #[test]
 fn discarded_events_are_counted_across_a_wrapping_counter() {
     let mut packets = three_packets();
-    packets[0].discarded = u32::MAX - 1;
-    packets[1].discarded = u32::MAX;
-    packets[2].discarded = 4;
+    for (packet, discarded) in packets.iter_mut().zip([u32::MAX - 1, u32::MAX, 4]) {
+        packet.sequence += 7;
+        packet.discarded = discarded;
+    }
     let read = Folder::with(&file(&packets)).read();
     let before = u64::from(u32::MAX - 1);
     assert_eq!(
         read.losses,
         [
             loss(Some(0), (1000, 1099), LossKind::EventsBefore(before)),
-            loss(Some(0), (1099, 1199), LossKind::Events(1)),
-            loss(Some(0), (1199, 1299), LossKind::Events(5)),
+            loss(Some(0), (1120, 1199), LossKind::Events(1)),
+            loss(Some(0), (1220, 1299), LossKind::Events(5)),
         ]
     );
     assert_eq!(read.anomalies(), [("EVENTS_DISCARDED", before + 6)]);
+}
+
+#[test]
+fn lttng_discards_events_after_the_last_one_that_left_room() {
+    let mut packets = three_packets();
+    packets[0].discarded = 3;
+    packets[1].discarded = 3;
+    packets[2].discarded = 3;
+    // The last note is smaller than the others, and fits where another one of their size does not.
+    packets[0] = packets[0].clone().note(1030, 0, "");
+    packets[0].bytes = HEADER_BYTES + packets[0].events.len();
+    let read = Folder::with(&file(&packets)).read();
+    assert_eq!(
+        read.losses,
+        [loss(Some(0), (1020, 1099), LossKind::Events(3))]
+    );
+    // With room for an event of any size, up to the last event.
+    packets[0].bytes = 256;
+    let read = Folder::with(&file(&packets)).read();
+    assert_eq!(
+        read.losses,
+        [loss(Some(0), (1030, 1099), LossKind::Events(3))]
+    );
+}
+
+#[test]
+fn another_tracer_may_discard_events_anywhere_in_a_packet() {
+    let mut packets = three_packets();
+    packets[1].discarded = 2;
+    packets[2].discarded = 2;
+    let folder = Folder::new();
+    let metadata = METADATA.replace("domain = \"kernel\";", "");
+    folder.add("metadata", metadata.as_bytes());
+    folder.add("channel0_0", &file(&packets));
+    assert_eq!(
+        folder.read().losses,
+        [loss(Some(0), (1099, 1199), LossKind::Events(2))]
+    );
 }
 
 #[test]

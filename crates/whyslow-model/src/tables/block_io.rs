@@ -61,7 +61,10 @@ crate::table! {
         completions: i32 [Count],
         /// Positive errno reported by the device; 0 on success.
         error: Option<i32>,
-        /// Edge at which the recording cuts the request: `begin` or `end`.
+        /// Edge at which the recording cuts the request: `begin` (start not recorded; `ts` is then the
+        /// completion) or `end`; `lost` if events were lost in between, and the completion may be that
+        /// of a later request. Then `dur` is null if it is longer than any certain one of that device and
+        /// operation before.
         cut: Option<Sym>,
     }
 }

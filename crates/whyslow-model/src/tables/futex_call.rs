@@ -50,7 +50,8 @@ crate::table! {
         /// Thread name at that time.
         comm: Option<Sym>,
         /// Edge at which the recording cuts the call: `begin` (entry not recorded), `end` (exit not
-        /// recorded).
+        /// recorded); `lost` if events were lost in between, and the exit may be that of a later call.
+        /// Then `dur` is null if it is longer than any certain one of that name before.
         cut: Option<Sym>,
     }
 }

@@ -103,6 +103,10 @@ pub use work_item::WorkItemRow;
 use crate::Table;
 use crate::row::{Emit, Row};
 
+/// Value of a column `cut`: events were lost between start and end, which may belong to different
+/// operations.
+pub const CUT_UNCERTAIN: &str = "lost";
+
 /// Calls `$macro! { RowType field_name, … }` with every table of a recording.
 #[macro_export]
 macro_rules! for_each_table {

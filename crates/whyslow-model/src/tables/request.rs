@@ -8,7 +8,8 @@ crate::table! {
         /// Start time: for a client the start of the request, for a server the time at which it had
         /// received the first byte.
         ts: i64 [Time],
-        /// Duration; null if the end was not recorded.
+        /// Duration; null if the end was not recorded, or if events were lost in between and no
+        /// certain request to that server had taken as long.
         dur: Option<i64> [Duration],
         /// End time; null if it was not recorded.
         ts_end: Option<i64> [Time],

@@ -19,12 +19,26 @@ pub(super) fn head(report: &Report, subject: &Subject, style: &TextStyle) -> Vec
             .map(|host| format!("host {}", shown(host, style.ascii))),
     );
     parts.push(window(report, style));
-    parts.push(match report.lost_events {
+    parts.push(lost(report));
+    parts
+}
+
+/// How much was lost: `28,455 events lost in 12 % of the time`.
+fn lost(report: &Report) -> String {
+    let events = match report.lost_events {
+        Some(0) => return "0 events lost".to_owned(),
         Some(1) => "1 event lost".to_owned(),
         Some(count) => format!("{} events lost", separated(count)),
         None => "events lost (number unknown)".to_owned(),
-    });
-    parts
+    };
+    let share = report.lost_share * 100.0;
+    if share <= 0.0 {
+        events // at single points in time
+    } else if share < 1.0 {
+        format!("{events} in less than 1 % of the time")
+    } else {
+        format!("{events} in {share:.0} % of the time")
+    }
 }
 
 /// The line before all others, if the recording cannot show what was slow.

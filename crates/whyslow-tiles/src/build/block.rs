@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
-use whyslow_analysis::read::{PerWord, Projection};
+use whyslow_analysis::read::{Length, LostEnds, PerWord, Projection, Uncertain};
 use whyslow_model::row::Row as _;
 use whyslow_model::tables::BlockIoRow;
 
@@ -218,6 +218,8 @@ pub(crate) fn block(
     let mut columns = Projection::new(BlockIoRow::TABLE);
     let names = ["ts", "ts_end", "dur", "dev", "bytes", "op", "dev_name"];
     let columns_of = names.map(|name| columns.need(name));
+    let uncertain = Uncertain::new(work.tables, BlockIoRow::TABLE, &mut columns)?;
+    let ends = LostEnds::read(work.tables)?;
     let mut sweep = Sweep::new();
     let mut ops = PerWord::new();
     work.each(&columns, |batch| {
@@ -225,6 +227,7 @@ pub(crate) fn block(
         let (ts, ts_end, dur) = (ts.ints(batch)?, ts_end.ints(batch)?, dur.ints(batch)?);
         let (dev, bytes) = (dev.ints(batch)?, bytes.ints(batch)?);
         let (op, name) = (op.texts(batch)?, name.texts(batch)?);
+        let uncertain = uncertain.of(batch)?;
         let ops = ops.of(&op, UNSET);
         for row in 0..batch.num_rows() as u32 {
             let last = BLOCK_OPS.len() as u8 - 1;
@@ -241,8 +244,12 @@ pub(crate) fn block(
                 lanes.leave_out();
                 continue;
             };
-            sweep.request(slot, (begin, end), index, lanes);
-            heat.add(slot * OPS_OF_DEVICE + i32::from(index), from, dur.get(row));
+            let length = Length::of(dur.get(row), uncertain.has(row));
+            let known = ends.known_end((begin, end), length);
+            let is_open = end.is_none() && known >= ends.recording_end();
+            sweep.request(slot, (begin, (!is_open).then_some(known)), index, lanes);
+            let dur = dur.get(row).filter(|_| length == Length::Known);
+            heat.add(slot * OPS_OF_DEVICE + i32::from(index), from, dur);
             let is_ended = end.is_some_and(|end| axis.holds(end));
             series.request(from, to, is_ended.then(|| bytes.at(row)));
         }

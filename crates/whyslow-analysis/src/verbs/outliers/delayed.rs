@@ -119,7 +119,7 @@ fn requests(
     };
     let mut pass = context.pass_of(&BLOCK, &[], &filter)?;
     let projection = &mut pass.projection;
-    let [ts, ts_end, utid] = ["ts", "ts_end", "utid"].map(|name| projection.need(name));
+    let [ts, ts_end, dur, utid] = ["ts", "ts_end", "dur", "utid"].map(|name| projection.need(name));
     let [dev, comm] = ["dev_name", "comm"].map(|name| projection.need(name));
     let mut verdicts = pass.selector.verdicts();
     let (mut selected, mut count) = (Vec::new(), 0);
@@ -130,6 +130,7 @@ fn requests(
         |batch| {
             pass.selector.select(&mut verdicts, batch, &mut selected)?;
             let (ts, ts_end, utid) = (ts.ints(batch)?, ts_end.ints(batch)?, utid.ints(batch)?);
+            let dur = dur.ints(batch)?;
             let (dev, comm) = (dev.texts(batch)?, comm.texts(batch)?);
             for row in selected.iter().copied() {
                 let name = dev.get(row).unwrap_or_default();
@@ -137,7 +138,8 @@ fn requests(
                 let (Some(place), Some(end)) = (place, ts_end.get(row)) else {
                     continue;
                 };
-                if end - ts.at(row) < from.get(name).copied().unwrap_or(Ns::MAX) {
+                let least = from.get(name).copied().unwrap_or(Ns::MAX);
+                if dur.get(row).is_none_or(|dur| dur < least) {
                     continue;
                 }
                 count += 1;

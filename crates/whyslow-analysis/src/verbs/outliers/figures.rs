@@ -10,6 +10,7 @@ use crate::context::Context;
 use crate::fold::Spot;
 use crate::keys::{Key, KeyValue};
 use crate::kinds::BLOCK;
+use crate::losses::LostEnds;
 use crate::pass::{Pass, Summing};
 use crate::query::Filter;
 use crate::rows::Place;
@@ -78,7 +79,7 @@ pub(super) fn by_device(
     }
     let longest = filter.dur_max.unwrap_or(Ns::MAX);
     let bounds = Window::new(threshold, longest);
-    let adding = Adding::new((bounds, limit), context.recording_end(), &mut pass);
+    let adding = Adding::new((bounds, limit), &context.lost_ends, &mut pass);
     let groups = pass.run(context.tables, &adding)?;
     let place = |group: &[KeyValue]| match group {
         [device, KeyValue::Int(begin)] => (*begin, name(device)),
@@ -98,10 +99,10 @@ fn name(device: &KeyValue) -> String {
     }
 }
 
-struct Adding {
+struct Adding<'c> {
     bounds: Window,
     limit: usize,
-    recording_end: Ns,
+    ends: &'c LostEnds,
     id: ColumnRef,
     ts: ColumnRef,
     dur: ColumnRef,
@@ -109,13 +110,13 @@ struct Adding {
     device: ColumnRef,
 }
 
-impl Adding {
-    fn new((bounds, limit): (Window, usize), recording_end: Ns, pass: &mut Pass) -> Self {
+impl<'c> Adding<'c> {
+    fn new((bounds, limit): (Window, usize), ends: &'c LostEnds, pass: &mut Pass) -> Self {
         let projection = &mut pass.projection;
         Self {
             bounds,
             limit,
-            recording_end,
+            ends,
             id: projection.need("id"),
             ts: projection.need("ts"),
             dur: projection.need("dur"),
@@ -125,7 +126,7 @@ impl Adding {
     }
 }
 
-impl Summing for Adding {
+impl Summing for Adding<'_> {
     type Columns<'b> = ([Ints<'b>; 5], Spot);
     type Sum = Figures;
 
@@ -155,7 +156,11 @@ impl Summing for Adding {
             least <= dur && dur <= most
         } else {
             sum.unfinished += 1;
-            let known = ts_end.get(row).unwrap_or(self.recording_end) - ts.at(row);
+            // An end without a start does not show how long the request took.
+            let known = match ts_end.get(row) {
+                Some(_) => 0,
+                None => self.ends.known_until(ts.at(row)) - ts.at(row),
+            };
             most == Ns::MAX && least <= known
         };
         if is_over {

@@ -1,8 +1,10 @@
 //! Requests with the concurrent load of their device.
 //!
 //! All requests of a device count as load, whatever the filter; those of the query are compared. A
-//! request without a recorded completion counts until the kernel would have timed it out; otherwise
-//! a single lost event would make a device busy forever.
+//! request without a recorded completion counts until the next loss of events, or until the kernel
+//! would have timed it out; otherwise a single lost event would make a device busy forever. A
+//! completion without a start does not show how long the device had it, and does not count, nor does
+//! one that may belong to another request.
 
 use std::collections::BTreeSet;
 
@@ -16,8 +18,10 @@ use crate::context::Context;
 use crate::filter::Verdicts;
 use crate::fold::in_order_by_all;
 use crate::kinds::BLOCK;
+use crate::losses::LostEnds;
 use crate::outlier_baseline::{Completed, InFlight, Issued, Stratum};
 use crate::scan::{ColumnRef, Projection, per_word};
+use crate::uncertain::Uncertain;
 
 /// Default command timeout of SCSI and NVMe disks.
 const GIVEN_UP_AFTER: Ns = 30_000_000_000;
@@ -80,8 +84,8 @@ pub(super) fn each<S: Send>(
 ) -> Result<Vec<S>, AnalysisError> {
     let filter = any_length(&context.query.filter);
     let mut pass = context.pass_with_cut(&BLOCK, &[], &filter)?;
-    let columns = Columns::new(&mut pass.projection);
-    let (window, end) = (context.selected(), context.recording_end());
+    let columns = Columns::new(context, &mut pass.projection)?;
+    let (window, ends) = (context.selected(), &*context.lost_ends);
     let each = |found: &mut S, disk: usize, completed: Completed<What>| {
         if completed.request.what.is_inside {
             each(found, disk, completed);
@@ -115,7 +119,7 @@ pub(super) fn each<S: Send>(
         columns.each(
             batch,
             places,
-            (window, end),
+            (window, ends),
             in_flight,
             |disk, completed| {
                 each(found, disk, completed);
@@ -151,11 +155,13 @@ struct Columns {
     dur: ColumnRef,
     device: ColumnRef,
     bytes: ColumnRef,
+    uncertain: Uncertain,
 }
 
 impl Columns {
-    fn new(projection: &mut Projection) -> Self {
-        Self {
+    fn new(context: &Context<'_>, projection: &mut Projection) -> Result<Self, AnalysisError> {
+        Ok(Self {
+            uncertain: Uncertain::new(context.tables, BLOCK.table, projection)?,
             dev: projection.need("dev_name"),
             op: projection.need("op"),
             id: projection.need("id"),
@@ -165,7 +171,7 @@ impl Columns {
             dur: projection.need("dur"),
             device: projection.need("device_ns"),
             bytes: projection.need("bytes"),
-        }
+        })
     }
 
     /// Adds all requests of a batch that were at the device inside the window; `rows` are those of
@@ -174,7 +180,7 @@ impl Columns {
         &self,
         batch: &RecordBatch,
         (rows, disks): (&[u32], &Disks),
-        (window, recording_end): (Option<Window>, Ns),
+        (window, ends): (Option<Window>, &LostEnds),
         in_flight: &mut [Option<InFlight<What>>],
         mut each: impl FnMut(usize, Completed<What>),
     ) -> Result<(), AnalysisError> {
@@ -189,6 +195,7 @@ impl Columns {
         );
         let (ts_issue, ts_end) = (self.ts_issue.ints(batch)?, self.ts_end.ints(batch)?);
         let (device, bytes) = (self.device.ints(batch)?, self.bytes.ints(batch)?);
+        let uncertain = self.uncertain.of(batch)?;
         let mut selected = rows.iter().copied().peekable();
         for row in 0..batch.num_rows() as u32 {
             let is_selected = selected.next_if_eq(&row).is_some();
@@ -208,9 +215,9 @@ impl Columns {
                 ts_end: interval.1,
                 ts_issue: ts_issue.get(row),
                 device_ns: device.get(row),
-                is_whole: dur.get(row).is_some(),
+                is_whole: dur.get(row).is_some() && !uncertain.has(row),
             };
-            let Some((issue, end)) = times.in_device(recording_end) else {
+            let Some((issue, end)) = times.in_device(ends) else {
                 continue;
             };
             let is_inside =
@@ -255,18 +262,17 @@ struct Times {
 
 impl Times {
     /// From issue to completion; `None` if it was never issued, or at an unknown time.
-    fn in_device(self, recording_end: Ns) -> Option<(Ns, Ns)> {
-        match (self.ts_issue, self.ts_end) {
-            (Some(issue), end) => {
-                let known = self.device_ns.map(|ns| issue + ns).or(end);
-                let given_up = issue.saturating_add(GIVEN_UP_AFTER).min(recording_end);
-                Some((issue, known.unwrap_or(given_up)))
-            }
-            // It was already in flight when the recording started.
-            (None, Some(end)) if !self.is_whole => Some((self.ts, end)),
-            // A stacked device passes its requests on, and some are never issued.
-            (None, _) => None,
+    fn in_device(self, ends: &LostEnds) -> Option<(Ns, Ns)> {
+        // Without an issue: a stacked device passes its requests on, and some are never issued;
+        // others were already in flight when the recording started, since when is unknown.
+        let issue = self.ts_issue?;
+        if self.is_whole {
+            let known = self.device_ns.map(|ns| issue + ns).or(self.ts_end);
+            return Some((issue, known?));
         }
+        let given_up = issue.saturating_add(GIVEN_UP_AFTER);
+        let end = self.ts_end.unwrap_or(Ns::MAX);
+        Some((issue, ends.known_until(issue).min(given_up).min(end)))
     }
 }
 
@@ -276,6 +282,7 @@ mod tests {
 
     #[test]
     fn a_device_has_a_request_from_issue_to_completion() {
+        let ends = LostEnds::of(vec![(500, 600)], 1_000);
         let check = |ts_issue, device_ns, ts_end, is_whole, expected| {
             let times = Times {
                 ts: 100,
@@ -284,13 +291,17 @@ mod tests {
                 device_ns,
                 is_whole,
             };
-            assert_eq!(times.in_device(1_000), expected, "{times:?}");
+            assert_eq!(times.in_device(&ends), expected, "{times:?}");
         };
         check(Some(110), Some(50), Some(160), true, Some((110, 160)));
         // A flush follows the data.
         check(Some(110), Some(50), Some(190), true, Some((110, 160)));
-        check(Some(110), None, None, false, Some((110, 1_000)));
-        check(None, None, Some(130), false, Some((100, 130)));
+        // The completion may be among the lost events, or belong to another request.
+        check(Some(110), None, None, false, Some((110, 500)));
+        check(Some(110), None, Some(900), false, Some((110, 500)));
+        check(Some(700), None, None, false, Some((700, 1_000)));
+        // Since when the device had it is unknown.
+        check(None, None, Some(130), false, None);
         check(None, None, Some(130), true, None);
         check(None, None, None, false, None);
         let times = Times {
@@ -300,6 +311,7 @@ mod tests {
             device_ns: None,
             is_whole: false,
         };
-        assert_eq!(times.in_device(Ns::MAX), Some((0, GIVEN_UP_AFTER)));
+        let ends = LostEnds::of(Vec::new(), Ns::MAX);
+        assert_eq!(times.in_device(&ends), Some((0, GIVEN_UP_AFTER)));
     }
 }

@@ -125,8 +125,8 @@ pub struct Loss {
     pub stream: usize,
     /// CPU of the stream, if its packets have one.
     pub cpu: Option<i32>,
-    /// End of the previous packet (or the start of this packet if there was none), ns since the
-    /// epoch.
+    /// End of the previous packet (or the start of this packet if there was none), or a later time
+    /// after which the tracer discarded events; ns since the epoch.
     pub begin: i64,
     /// End of the packet that reports the loss, ns since the epoch.
     pub end: i64,

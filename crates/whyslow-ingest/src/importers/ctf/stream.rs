@@ -8,13 +8,14 @@
 //! before it count as lost, because their number of events is unknown.
 
 mod boundary;
+mod discarded;
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
 use whyslow_model::stat::{self, Stat};
 
-use super::consumer::{Loss, LossKind, Trace, Want};
+use super::consumer::{Domain, Loss, LossKind, Trace, Want};
 use super::cycles::CyclesToNs;
 use super::decode::{Cursor, Output, Stop, decode};
 use super::decoded::DecodedEvent;
@@ -26,6 +27,7 @@ use super::resync;
 use super::schema::{Schema, StreamSchema};
 use super::tally::Tally;
 use super::window::{WINDOW_BYTES_MAX, Window, aligned_down};
+use discarded::Discarded;
 
 /// Maximum size of a packet header.
 const PACKET_HEADER_BYTES_MAX: usize = 64 << 10;
@@ -123,6 +125,8 @@ pub(super) struct StreamReader {
     /// `end_cycles` of the packet, if plausible; otherwise the maximum.
     believed_end: u64,
     ts_last: i64,
+    /// Set while the packet is one in which the tracer discarded events.
+    discarded: Option<Discarded>,
     past: Past,
     packet_index: Option<PacketIndex>,
     head: Head,
@@ -155,6 +159,7 @@ impl StreamReader {
             clock: None,
             believed_end: u64::MAX,
             ts_last: i64::MIN,
+            discarded: None,
             past: Past::default(),
             packet_index: None,
             head: Head::default(),
@@ -312,6 +317,10 @@ impl StreamReader {
             report
                 .tally
                 .add(&stat::EVENT_AFTER_PACKET_END, self.window.path(), place);
+        }
+        if let (Some(discarded), Some(packet)) = (&mut self.discarded, &self.packet) {
+            let bits = (self.window.begin() - packet.begin) * 8;
+            discarded.event(bits + begin as u64, ts);
         }
         self.ts_last = ts;
     }

@@ -24,6 +24,12 @@
 //! (`BLOCK_KEY_REUSED`). I/O without sectors is ordered by [`sequence`]. A bio to a stacked device
 //! (dm, md) is an I/O of its own with layer `bio`, which `block_bio_complete` ends; the I/O to the
 //! underlying device is another one.
+//!
+//! **Lost events.** An I/O whose completion was lost must not take that of the next one at its
+//! position, and that one of the one after it: all later I/Os there would seem to last from one to
+//! the next. So I/Os that started before a loss are given up when another one starts in their place.
+//! An end across a loss is judged in [`rows`]. A completion without a start has no duration; the row
+//! is at the time of the completion, because nothing shows that the device had it before.
 
 mod device;
 mod open;
@@ -33,7 +39,7 @@ mod shares;
 #[cfg(test)]
 mod tests;
 
-use whyslow_model::event::{BlockOp, BlockRange, Body};
+use whyslow_model::event::{BlockOp, BlockRange, Body, Loss};
 use whyslow_model::stat;
 use whyslow_model::tables::EmitAll;
 use whyslow_model::{Ns, Sym, Symbols};
@@ -82,7 +88,7 @@ pub(super) struct BlockTracker {
     next_id: i64,
     /// The request that the current event completes, in whole or in part.
     completed: Option<i64>,
-    ts_begin: Option<Ns>,
+    /// End of the last loss.
     ts_lost: Option<Ns>,
 }
 
@@ -92,7 +98,7 @@ impl BlockTracker {
         self.devices.name(dev, symbols)
     }
 
-    /// Processes an event; events of other kinds are only used for the start of the recording.
+    /// Processes an event.
     /// Returns the id of the request that the event completes, in whole or in part.
     pub(super) fn apply<S: EmitAll>(
         &mut self,
@@ -100,7 +106,6 @@ impl BlockTracker {
         body: &Body<'_>,
         out: &mut Output<'_, S>,
     ) -> Option<i64> {
-        self.ts_begin.get_or_insert(here.ts);
         self.completed = None;
         match *body {
             Body::BlockBioQueue(range) => self.bio_queue(here, &range, out),
@@ -135,9 +140,10 @@ impl BlockTracker {
         self.completed
     }
 
-    /// Events up to this time were lost.
-    pub(super) fn lost(&mut self, ts: Ns) {
-        self.ts_lost = self.ts_lost.max(Some(ts));
+    pub(super) fn lost(&mut self, loss: &Loss<'_>) {
+        self.ts_lost = self.ts_lost.max(loss.ts_end.or(Some(loss.ts)));
+        self.sequences.lost();
+        self.rows.lost(loss);
     }
 
     /// End of the recording.
@@ -402,11 +408,11 @@ impl BlockTracker {
             .find(range.dev, range.sector, range.sectors, issued);
         let waiting = self.waiting_request(range);
         if let Some(older) = older {
-            if waiting.is_none() && self.devices.get(range.dev).queue_seen {
+            let lost = self.open.get(older).ts_issue < self.ts_lost;
+            if waiting.is_none() && !lost && self.devices.get(range.dev).queue_seen {
                 // Requeued without an event, and issued again.
                 return older;
             }
-            let lost = self.open.get(older).ts_issue < self.ts_lost;
             if waiting.is_none() || lost {
                 out.anomalies.count(&stat::BLOCK_KEY_REUSED, here.ts);
                 self.emit_cut(older, out);
@@ -547,7 +553,6 @@ impl BlockTracker {
         out.anomalies
             .count(&stat::BLOCK_COMPLETE_WITHOUT_ISSUE, here.ts);
         let mut io = self.begun(here, &(*range, None), Source::Issue);
-        io.ts = self.ts_begin.unwrap_or(here.ts);
         io.submitter.thread = None;
         io.submitter.tid = None;
         io.cpu = None;
@@ -576,6 +581,7 @@ impl BlockTracker {
                 return;
             }
         }
+        self.give_up_lost(dev, out);
         let mut io = self.begun(here, range, source);
         io.queued = true;
         if source == Source::GetRq {
@@ -622,6 +628,7 @@ impl BlockTracker {
             .needy
             .filter(|&(slot, id)| flush && self.open.holds(slot, id))
             .map(|(slot, _)| self.open.get(slot).submitter);
+        self.give_up_lost(range.dev, out);
         let mut io = self.begun(here, &(*range, None), source);
         io.stage = Stage::Request;
         io.sector = io.sector.max(0);
@@ -759,6 +766,14 @@ impl BlockTracker {
             out.anomalies.count(&stat::MAP_LIMIT, io.ts);
             self.emit_cut(oldest, out);
         }
+        let ts_lost = self.ts_lost;
+        let is_old = |old: &Io| Some(old.ts) < ts_lost;
+        if io.sectors > 0
+            && let Some(old) = self.open.find(io.dev, io.at, -1, is_old)
+        {
+            out.anomalies.count(&stat::BLOCK_KEY_REUSED, io.ts);
+            self.emit_cut(old, out);
+        }
         if io.sectors > 0 && self.open.chain_len(io.dev, io.at) >= CHAIN_MAX {
             let oldest = self.open.find(io.dev, io.at, -1, |_| true);
             out.anomalies.count(&stat::BLOCK_KEY_REUSED, io.ts);
@@ -767,6 +782,14 @@ impl BlockTracker {
         let slot = self.open.insert(io);
         self.note_flush_need(slot);
         slot
+    }
+
+    /// Ends I/Os without sectors that started before the last loss, because another one starts.
+    fn give_up_lost<S: EmitAll>(&mut self, dev: i64, out: &mut Output<'_, S>) {
+        let Some(ts_lost) = self.ts_lost else { return };
+        for slot in self.sequences.of(dev).take_before(ts_lost, &self.open) {
+            self.emit_cut(slot, out);
+        }
     }
 
     fn emit_completed<S: EmitAll>(&mut self, slot: Slot, ts: Ns, out: &mut Output<'_, S>) {

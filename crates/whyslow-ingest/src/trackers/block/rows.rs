@@ -1,16 +1,20 @@
 //! Converts finished I/Os to rows.
 //!
+//! A completion across a loss may be that of a later I/O at the same position: see
+//! [`pairing`](crate::trackers::pairing). It may come on any CPU.
+//!
 //! The state dump names devices some time after the start of the recording, so rows of devices
 //! without a name wait for its end, or until [`PENDING_MAX`] of them wait.
 
 use rustc_hash::FxHashMap;
-use whyslow_model::event::{BlockFlags, BlockOp};
-use whyslow_model::tables::{BlockIoRow, EmitAll};
+use whyslow_model::event::{BlockFlags, BlockOp, Loss};
+use whyslow_model::tables::{BlockIoRow, CUT_UNCERTAIN, EmitAll};
 use whyslow_model::{Ns, Sym, Symbols};
 
 use super::device::Devices;
 use super::open::{Io, Stage};
 use crate::trackers::identity::Output;
+use crate::trackers::pairing::{Pairing, Pairings};
 
 const PENDING_MAX: usize = 4096;
 const SECTOR_BYTES: i64 = 512;
@@ -30,9 +34,15 @@ pub(super) struct Rows {
     /// No more names are expected.
     settled: bool,
     letters: FxHashMap<u8, Sym>,
+    /// By device and operation, of queue times too.
+    pairings: Pairings<(i64, &'static str, bool)>,
 }
 
 impl Rows {
+    pub(super) fn lost(&mut self, loss: &Loss<'_>) {
+        self.pairings.lost(loss);
+    }
+
     pub(super) fn emit<S: EmitAll>(
         &mut self,
         io: &Io,
@@ -68,12 +78,23 @@ impl Rows {
         devices: &mut Devices,
         symbols: &mut Symbols,
     ) -> BlockIoRow {
+        let kind = |is_queue: bool| (io.dev, op_name(io), is_queue);
+        let mut judge = |kind, range| self.pairings.judge(kind, &[None], range);
+        let pairing = match end {
+            End::Completed(ts) => judge(kind(false), (io.ts, ts)),
+            _ => Pairing::Certain,
+        };
+        let has_queue_time = io
+            .ts_issue
+            .is_some_and(|issue| judge(kind(true), (io.ts, issue)).has_duration());
         let (ts_end, cut) = match end {
+            End::Completed(ts) if !pairing.is_certain() => (Some(ts), Some(CUT_UNCERTAIN)),
             End::Completed(ts) => (Some(ts), None),
             End::OfUnknownBegin(ts) => (Some(ts), Some("begin")),
             End::Unknown => (None, Some("end")),
         };
-        let whole = ts_end.filter(|_| cut.is_none());
+        let is_whole = matches!(end, End::Completed(_)) && pairing.has_duration();
+        let whole = ts_end.filter(|_| is_whole);
         let since = |ts: Ns| whole.map(|end: Ns| end.saturating_sub(ts));
         // A flush issued for a write has the submitter of the write, but was not seen waiting
         // itself.
@@ -89,6 +110,7 @@ impl Rows {
             ts_issue: io.ts_issue,
             queue_ns: io
                 .ts_issue
+                .filter(|_| has_queue_time)
                 .and_then(|issue| Some(issue.saturating_sub(queue_from?))),
             device_ns: io.ts_issue.and_then(|issue| {
                 let done = whole.map(|end| io.ts_done.unwrap_or(end));

@@ -11,6 +11,7 @@
 use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
+use whyslow_model::Ns;
 
 use super::open::{OpenIos, Slot, Stage};
 
@@ -40,6 +41,15 @@ impl Queue {
             }
         }
         None
+    }
+
+    /// Removes those that are open and started before this time.
+    fn take_before(&mut self, ts: Ns, open: &OpenIos) -> Vec<Slot> {
+        let is_old = |(slot, id): &Ticket| open.holds(*slot, *id) && open.get(*slot).ts < ts;
+        let old = self.0.iter().filter(|ticket| is_old(ticket));
+        let old = old.map(|(slot, _)| *slot).collect();
+        self.0.retain(|ticket| !is_old(ticket));
+        old
     }
 
     /// The youngest one, if it is open and has no request yet.
@@ -80,11 +90,27 @@ pub(super) struct Sequence {
     pub(super) needy: Option<Ticket>,
 }
 
+impl Sequence {
+    /// Removes all I/Os that started before this time.
+    pub(super) fn take_before(&mut self, ts: Ns, open: &OpenIos) -> Vec<Slot> {
+        let queues = [&mut self.empty, &mut self.flushes, &mut self.commands];
+        let taken = queues.map(|queue| queue.take_before(ts, open));
+        taken.concat()
+    }
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Sequences(FxHashMap<i64, Sequence>);
 
 impl Sequences {
     pub(super) fn of(&mut self, dev: i64) -> &mut Sequence {
         self.0.entry(dev).or_default()
+    }
+
+    /// Events were lost: completions that were expected may be among them.
+    pub(super) fn lost(&mut self) {
+        for sequence in self.0.values_mut() {
+            sequence.tails = 0;
+        }
     }
 }

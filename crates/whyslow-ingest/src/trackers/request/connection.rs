@@ -18,7 +18,7 @@ const AWAY_SHARE: Ns = 10;
 /// A thread that had a request for less than this time, and only woke another one, is ignored.
 const PASSED_NS: Ns = 1_000_000;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Role {
     Client,
     Server,

@@ -11,6 +11,9 @@
 //! been read, and even replied to. So a request starts at the entry of its write, before any thread
 //! can receive it; everything else is put together when an exchange has ended.
 //!
+//! **Lost events.** A lost reply and the next request make two exchanges one. One across a loss has a
+//! duration only if a certain one with the same server was as long ([`super::pairing`]).
+//!
 //! **Other side.** Two sockets of this machine with each other's addresses are one connection. A
 //! request that is read is the one in progress without a reply.
 
@@ -29,11 +32,12 @@ mod traced;
 mod workers;
 
 use rustc_hash::FxHashMap;
-use whyslow_model::event::{Endpoint, NetHeaders, TcpChange};
+use whyslow_model::event::{Endpoint, Loss, NetHeaders, TcpChange};
 use whyslow_model::tables::EmitAll;
 use whyslow_model::{Ns, Sym, stat};
 
 use super::identity::{Here, Output, ThreadRef};
+use super::pairing::Pairings;
 use super::syscall::SyscallTracker;
 use connection::{Connection, Exchange, Key, Role};
 use expected::Expected;
@@ -59,6 +63,8 @@ pub(super) struct RequestTracker {
     expected: Expected,
     imported: Imported,
     traced: Traced,
+    /// By side and server.
+    pairings: Pairings<(Role, Option<Sym>)>,
     next_id: i64,
     next_turn: i64,
 }
@@ -90,6 +96,10 @@ impl RequestTracker {
         if has_traces {
             self.traced.expect();
         }
+    }
+
+    pub(super) fn lost(&mut self, loss: &Loss<'_>) {
+        self.pairings.lost(loss);
     }
 
     pub(super) fn gone(&mut self, thread: &ThreadRef) {

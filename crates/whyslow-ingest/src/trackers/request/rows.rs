@@ -65,7 +65,17 @@ impl RequestTracker {
         let Some(mut open) = connection.open.take() else {
             return;
         };
-        let mut row = Some(Box::new(row(connection, &open, ending, out)));
+        let mut row = Box::new(row(connection, &open, ending, out));
+        if let (Some(_), Some(ts_end)) = (row.dur, row.ts_end) {
+            let server = match connection.role {
+                Role::Client => row.peer,
+                Role::Server => row.local,
+            };
+            let kind = (connection.role, server);
+            let pairing = self.pairings.judge(kind, &[None], (row.ts, ts_end));
+            row.dur = row.dur.filter(|_| pairing.has_duration());
+        }
+        let mut row = Some(row);
         connection.done = connection.done.saturating_add(1);
         match connection.role {
             Role::Server => {

@@ -19,6 +19,10 @@
 //! and result stay unknown (`cut` = `end`). Returns are only counted (`SYSCALL_THREAD_UNKNOWN`): as
 //! rows they would count every call twice.
 //!
+//! **Lost events.** A return that was lost together with the next entry of the same call looks like a
+//! very long call: see [`pairing`](super::pairing). It could have happened on any CPU. Rejected: only
+//! those of the entry and of the return, because a thread may have been elsewhere in between.
+//!
 //! The state dump names descriptors some time after the start of the recording. Rows of calls on
 //! descriptors that it may still name are buffered until then ([`BufferedRows`]).
 
@@ -36,7 +40,7 @@ mod socket_ops;
 mod tests;
 
 use rustc_hash::FxHashMap;
-use whyslow_model::event::{Body, Endpoint, Event, StateProcess, SyscallArgs};
+use whyslow_model::event::{Body, Endpoint, Event, Loss, StateProcess, SyscallArgs};
 use whyslow_model::stat;
 use whyslow_model::syscall::Op;
 use whyslow_model::tables::EmitAll;
@@ -49,7 +53,8 @@ use super::fd::{FdTables, Owner};
 use super::file::{FileLives, FileRef};
 use super::identity::{Change, Here, Output, ProcessRef, ThreadRef};
 use super::mapping::Mappings;
-use super::object::{Object, Reason};
+use super::object::{FdClass, Object, Reason};
+use super::pairing::{Pairing, Pairings};
 use super::process::Processes;
 use super::query::DnsCall;
 use super::request::SocketOp;
@@ -118,6 +123,8 @@ struct Pending {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     Returned(Ns, Option<i64>),
+    /// Returned, but possibly from a later call of this name.
+    Uncertain(Ns, Option<i64>, Pairing),
     /// Returned at an unknown time.
     Sometime(Option<i64>),
     /// Entry not recorded; the time is the earliest possible start.
@@ -151,6 +158,8 @@ pub(super) struct SyscallTracker {
     /// Buffer for joining paths.
     scratch: Vec<u8>,
     unseen_exec: Option<Sym>,
+    /// By name of the call and class of its object.
+    pairings: Pairings<(u32, Option<FdClass>)>,
     dns_calls: Vec<DnsCall>,
     /// Whether any DNS query was seen; replies before it are ignored.
     has_queried: bool,
@@ -194,7 +203,7 @@ impl SyscallTracker {
                 self.mappings.join(from, Owner::of(&thread));
             }
             Change::Exited { thread } => {
-                self.ended(&thread, End::Returned(ts, None), out);
+                self.ended(&thread, Some(ts), out);
                 self.calls_of(&thread).ts_free = Some(ts);
             }
             Change::ProcessEnded { process } => {
@@ -203,7 +212,7 @@ impl SyscallTracker {
                 self.mappings.clear(owner, ts, out);
             }
             Change::Gone { thread } => {
-                self.ended(&thread, End::Unknown, out);
+                self.ended(&thread, None, out);
                 *self.calls_of(&thread) = ThreadCalls::default();
                 let owner = Owner::thread(thread.utid);
                 self.fds.exit(owner, ts, &self.files, out);
@@ -291,9 +300,9 @@ impl SyscallTracker {
         self.unseen_exec.take()
     }
 
-    /// Events up to this time were lost.
-    pub(super) fn lost(&mut self, ts: Ns) {
-        self.fds.lost(ts);
+    pub(super) fn lost(&mut self, loss: &Loss<'_>) {
+        self.fds.lost(loss.ts_end.unwrap_or(loss.ts));
+        self.pairings.lost(loss);
     }
 
     /// End of the recording.
@@ -326,7 +335,8 @@ impl SyscallTracker {
         if let Some(inner) = self.calls_of(&thread).pending.take() {
             if self.calls.get(inner.called.meaning).effect == Effect::Sigreturn {
                 // Some kernels report no event for its return: it has ended by now.
-                self.emit(&inner, None, End::Returned(here.ts, None), out);
+                let end = self.returned(&inner, (here.ts, None));
+                self.emit(&inner, None, end, out);
             } else {
                 out.anomalies.count(&stat::SYSCALL_NESTED, here.ts);
                 self.emit(&inner, None, End::Unknown, out);
@@ -449,12 +459,15 @@ impl SyscallTracker {
     }
 
     /// The thread ended, and with it its call. A call during which a thread dies ends there.
-    fn ended<S: EmitAll>(&mut self, thread: &ThreadRef, end: End, out: &mut Output<'_, S>) {
+    fn ended<S: EmitAll>(&mut self, thread: &ThreadRef, end: Option<Ns>, out: &mut Output<'_, S>) {
         if let Some(pending) = self.calls_of(thread).pending.take() {
-            if end == End::Unknown {
+            let end = if let Some(ts) = end {
+                self.returned(&pending, (ts, None))
+            } else {
                 out.anomalies
                     .count(&stat::SYSCALL_ENTRY_WITHOUT_EXIT, pending.ts);
-            }
+                End::Unknown
+            };
             self.emit(&pending, Some(thread), end, out);
         }
     }

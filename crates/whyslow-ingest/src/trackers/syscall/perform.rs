@@ -76,7 +76,7 @@ impl SyscallTracker {
         self.dns_call(&call.pending, thread, (ret, here.ts), out.symbols);
         self.ops_done(&call.pending, call.owner, (ret, args));
         let end = if pending.is_timed {
-            End::Returned(here.ts, ret)
+            self.returned(&call.pending, (here.ts, ret))
         } else {
             End::Sometime(ret)
         };

@@ -2,11 +2,12 @@
 
 use whyslow_model::Ns;
 use whyslow_model::syscall::Op;
-use whyslow_model::tables::{EmitAll, SyscallRow};
+use whyslow_model::tables::{CUT_UNCERTAIN, EmitAll, SyscallRow};
 
 use super::super::file::Use;
 use super::super::identity::{Output, ThreadRef};
 use super::super::object::{FdClass, Object, Reason};
+use super::super::pairing::Pairing;
 use super::buffered::Moved;
 use super::{End, Pending, SyscallTracker, Target, had_no_object};
 
@@ -14,6 +15,17 @@ use super::{End, Pending, SyscallTracker, Target, had_no_object};
 const ERRNO_MAX: i64 = 4095;
 
 impl SyscallTracker {
+    /// The end of a call that returned.
+    pub(super) fn returned(&mut self, pending: &Pending, (ts, ret): (Ns, Option<i64>)) -> End {
+        let class = pending.named.or(pending.target.map(|target| target.object));
+        let kind = (pending.called.meaning, class.map(|object| object.class));
+        let range = (pending.ts, ts);
+        match self.pairings.judge(kind, &[None], range) {
+            Pairing::Certain => End::Returned(ts, ret),
+            pairing => End::Uncertain(ts, ret, pairing),
+        }
+    }
+
     /// Writes the row. `now` is the thread, as known at the end.
     pub(super) fn emit<S: EmitAll>(
         &mut self,
@@ -69,9 +81,14 @@ impl SyscallTracker {
     ) -> SyscallRow {
         let (ts_end, ret, cut) = match end {
             End::Returned(ts, ret) => (Some(ts), ret, None),
+            End::Uncertain(ts, ret, _) => (Some(ts), ret, Some(CUT_UNCERTAIN)),
             End::Sometime(ret) => (None, ret, Some("end")),
             End::OfUnknownBegin(ts, ret) => (Some(ts), ret, Some("begin")),
             End::Unknown => (None, None, Some("end")),
+        };
+        let has_duration = match end {
+            End::Uncertain(_, _, pairing) => pairing.has_duration(),
+            _ => cut.is_none(),
         };
         let meaning = self.calls.get(pending.called.meaning);
         let known = (pending.thread.utid >= 0).then_some(pending.thread);
@@ -83,7 +100,7 @@ impl SyscallTracker {
             id: pending.id,
             ts: pending.ts,
             dur: ts_end
-                .filter(|_| cut.is_none())
+                .filter(|_| has_duration)
                 .map(|end: Ns| end.saturating_sub(pending.ts)),
             ts_end,
             utid: known.map(|thread| thread.utid),

@@ -219,6 +219,54 @@ fn lost_events_make_the_states_of_their_cpu_unknown() {
 }
 
 #[test]
+fn a_state_that_another_cpu_reports_inside_of_a_loss_is_unknown() {
+    // CPU 1 wakes the thread on CPU 0 and sees it again: on CPU 0 it may have run in between.
+    let script = "
+        10 c0 switch 0:swapper/0 R 1:a
+        11 c1 switch 0:swapper/1 R 2:b
+        12 c0 switch 1:a S 0:swapper/0
+        loss 0 20 90
+        30 c1 waking 1:a 0
+        80 c1 switch 2:b S 1:a";
+    check(
+        script,
+        "thread_state",
+        STATE,
+        "
+        10 2 12 1 running - 0
+        11 69 80 2 running - 1
+        12 - 20 1 sleeping - 0
+        20 10 30 1 unknown - 0
+        30 50 80 1 unknown - 1
+        80 - - 2 sleeping - 1
+        80 - - 1 running - 1",
+    );
+}
+
+#[test]
+fn a_loss_of_a_third_cpu_changes_no_state() {
+    let script = "
+        10 c0 switch 0:swapper/0 R 1:a
+        11 c1 switch 0:swapper/1 R 2:b
+        12 c0 switch 1:a S 0:swapper/0
+        loss 2 20 90
+        30 c1 waking 1:a 0
+        80 c1 switch 2:b S 1:a";
+    check(
+        script,
+        "thread_state",
+        STATE,
+        "
+        10 2 12 1 running - 0
+        11 69 80 2 running - 1
+        12 18 30 1 sleeping - 0
+        30 50 80 1 runnable woken 1
+        80 - - 2 sleeping - 1
+        80 - - 1 running - 1",
+    );
+}
+
+#[test]
 fn a_thread_that_runs_without_having_been_woken_shows_a_missed_switch() {
     // Switched out of a CPU on which it was not known to run: it was woken and switched in
     // unnoticed.

@@ -3,8 +3,8 @@
 use whyslow_model::stat;
 
 use super::{
-    CtfError, Loss, LossKind, PACKET_HEADER_BYTES_MAX, PROBE_BYTES, Packet, PacketFault,
-    PacketIndex, Report, Shared, StreamReader, read_packet, resync,
+    CtfError, Discarded, Domain, Loss, LossKind, PACKET_HEADER_BYTES_MAX, PROBE_BYTES, Packet,
+    PacketFault, PacketIndex, Report, Shared, StreamReader, read_packet, resync,
 };
 use crate::importers::ctf::schema::{Schema, StreamSchema};
 
@@ -36,7 +36,7 @@ impl StreamReader {
                     self.next = packet.begin + packet.total_bytes;
                 }
                 Ok(packet) => {
-                    self.begin_packet(packet, schema, damage.take(), shared.report)?;
+                    self.begin_packet(packet, schema, damage.take(), shared)?;
                     return Ok(true);
                 }
                 Err(fault) => {
@@ -64,6 +64,7 @@ impl StreamReader {
 
     /// Leaves the packet; the next one is expected at the offset in its header.
     pub(super) fn close_packet(&mut self, report: &mut Report) {
+        self.end_discarded(report);
         let Some(packet) = self.packet.take() else {
             return;
         };
@@ -175,8 +176,10 @@ impl StreamReader {
         mut packet: Packet,
         schema: &Schema,
         damage: Option<Damage>,
-        report: &mut Report,
+        shared: &mut Shared<'_>,
     ) -> Result<(), CtfError> {
+        let trace = &shared.plans.traces[self.files[self.file].trace];
+        let report = &mut *shared.report;
         if packet.is_truncated {
             self.shorten(&mut packet, schema, report)?;
         }
@@ -205,7 +208,7 @@ impl StreamReader {
         self.end_damage(damage, packet.begin, begin, report);
         self.check_index(&packet, report);
         self.packet = Some(packet);
-        self.find_losses(stream, begin, report);
+        self.find_losses(stream, begin, (trace.domain != Domain::Unknown, report));
         self.limit_cursor();
         Ok(())
     }
@@ -280,7 +283,12 @@ impl StreamReader {
     }
 
     /// Compares the counters of this packet with those of the previous one.
-    fn find_losses(&mut self, stream: &StreamSchema, begin: Option<i64>, report: &mut Report) {
+    fn find_losses(
+        &mut self,
+        stream: &StreamSchema,
+        begin: Option<i64>,
+        (is_lttng, report): (bool, &mut Report),
+    ) {
         let Some(packet) = &self.packet else { return };
         let place = (self.window.path(), packet.begin);
         let begin = begin.or(self.past.end).unwrap_or(0);
@@ -288,6 +296,8 @@ impl StreamReader {
         let before = self.past.end.unwrap_or(begin);
         if let Some(discarded) = packet.discarded {
             let what = match self.past.discarded {
+                // Nothing comes before the first packet of a buffer.
+                None if is_lttng && packet.sequence == Some(0) => LossKind::Events(discarded),
                 None => LossKind::EventsBefore(discarded),
                 Some(past) => {
                     LossKind::Events(counter_difference(past, discarded, stream.discarded_bits))
@@ -297,9 +307,13 @@ impl StreamReader {
                 report
                     .tally
                     .add_many(&stat::EVENTS_DISCARDED, count, place, String::new);
-                let is_before = matches!(what, LossKind::EventsBefore(_));
-                let from = if is_before { begin } else { before.min(end) };
-                self.lose(what, (from, end), report);
+                match what {
+                    LossKind::Events(_) if is_lttng => {
+                        self.discarded = Some(Discarded::new(what, packet, begin));
+                    }
+                    LossKind::Events(_) => self.lose(what, (before.min(end), end), report),
+                    _ => self.lose(what, (begin, end), report),
+                }
             }
         }
         if let (Some(sequence), Some(past)) = (packet.sequence, self.past.sequence)

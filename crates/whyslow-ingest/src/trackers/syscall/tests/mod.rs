@@ -42,6 +42,19 @@ impl Machine {
         machine
     }
 
+    /// Runs lines of the text format.
+    pub(super) fn of_text(text: &str) -> Self {
+        let mut symbols = Symbols::new();
+        let mut machine = Machine {
+            trackers: Trackers::new(&mut symbols),
+            rows: Collected::default(),
+            symbols,
+        };
+        text.lines().for_each(|line| machine.text(line.trim()));
+        machine.finish();
+        machine
+    }
+
     fn line(&mut self, line: &str) {
         let mut words = line.splitn(3, ' ');
         let mut word = || words.next().unwrap();
