@@ -137,24 +137,39 @@ need_spark() {
     pip_need pyspark 'pyspark>=4.0,<5'
 }
 
-# The servers of workloads/web. Debian starts a server and creates a database cluster on
-# installation; the policy file prevents both.
-need_web() {
+# Runs a command while Debian starts no server and creates no database cluster on installation; the
+# policy file prevents both.
+without_services() {
     local root=() policy=/usr/sbin/policy-rc.d made=
     [ "$(id -u)" -eq 0 ] || root=(sudo)
     [ -e "$policy" ] || { made=1; printf '#!/bin/sh\nexit 101\n' | "${root[@]}" install -m 755 /dev/stdin "$policy"; }
     local status=0
-    (
-        need apache2:apache2 php:php-cli gunicorn:gunicorn psql:postgresql-client javac:openjdk-17-jdk-headless \
-            go:golang-go
-        ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || apt_install postgresql
-        ls /usr/lib/apache2/modules/libphp*.so >/dev/null 2>&1 || apt_install libapache2-mod-php
-        ls /etc/php/*/apache2/conf.d/*sqlite3.ini >/dev/null 2>&1 || apt_install php-sqlite3
-        [ -e /usr/share/java/postgresql.jar ] || apt_install libpostgresql-jdbc-java
-        /usr/bin/python3 -c 'import flask, psycopg2' 2>/dev/null || apt_install python3-flask python3-psycopg2
-    ) || status=$?
+    ("$@") || status=$?
     [ -z "$made" ] || "${root[@]}" rm -f "$policy"
     return "$status"
+}
+
+# The servers of workloads/web.
+need_web() {
+    without_services install_web
+}
+
+install_web() {
+    need apache2:apache2 php:php-cli gunicorn:gunicorn psql:postgresql-client javac:openjdk-17-jdk-headless \
+        go:golang-go
+    ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || apt_install postgresql
+    ls /usr/lib/apache2/modules/libphp*.so >/dev/null 2>&1 || apt_install libapache2-mod-php
+    ls /etc/php/*/apache2/conf.d/*sqlite3.ini >/dev/null 2>&1 || apt_install php-sqlite3
+    [ -e /usr/share/java/postgresql.jar ] || apt_install libpostgresql-jdbc-java
+    /usr/bin/python3 -c 'import flask, psycopg2' 2>/dev/null || apt_install python3-flask python3-psycopg2
+}
+
+# The programs of workloads/real. A scenario whose packages cannot be installed is skipped.
+need_real_programs() {
+    need python3:python3
+    local missing
+    mapfile -t missing < <(/usr/bin/python3 workloads/real_fault.py --packages)
+    without_services apt_install_each "${missing[@]}" || true
 }
 
 need_workloads() {

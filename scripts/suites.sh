@@ -121,9 +121,10 @@ rust_tests() {
     return "$status"
 }
 
-# Tests the same program as the other suites. One worker per file, so that Spark starts once.
+# Tests the same program as the other suites, and the scores of evaluations. One worker per file, so
+# that Spark starts once.
 python_tests() {
-    WHYSLOW_BINARY="$PROGRAM" "$VENV/bin/python" -m pytest -q -rs -n 3 --dist loadfile python
+    WHYSLOW_BINARY="$PROGRAM" "$VENV/bin/python" -m pytest -q -rs -n 3 --dist loadfile python benches/eval/tests
 }
 
 # Reads exported files with the tools that they are meant for.

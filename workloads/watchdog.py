@@ -15,6 +15,7 @@ list has one JSON array per line, written before the setup that it names:
     ["controller", FILE, NAME]  enabled for the children of a cgroup
     ["setting", FILE, TEXT]     the previous value
     ["netns", NAME]             with its interfaces and rules
+    ["frozen", PATH]            a mounted file system that may be frozen
     ["swap", DEVICE]            a zram device, which is reset, too
 
 Only what the list names is touched.
@@ -102,6 +103,9 @@ def is_undone(entry: list) -> bool:
     elif kind == "setting":
         if os.path.exists(name):
             Path(name).write_text(rest[0])
+    elif kind == "frozen":
+        # Fails if it is not frozen.
+        calls("fsfreeze", "-u", name)
     elif kind == "netns":
         if os.path.exists(f"/run/netns/{name}"):
             calls("ip", "netns", "del", name)

@@ -36,6 +36,13 @@ class Culprit:
     # Children count as the process itself.
     with_children: bool = False
     near: list[str] = field(default_factory=list)
+    # Other processes whose name is the same answer: the client that a server works for, the backend
+    # that an idle client keeps in its transaction.
+    also: list[int] = field(default_factory=list)
+    # Threads of which any is the culprit, such as those of a garbage collector.
+    tids: list[int] = field(default_factory=list)
+    # Names of processes between victim and culprit: stopping there is not an answer.
+    middlemen: list[str] = field(default_factory=list)
     # Kinds of observations about the whole recording that report it.
     observations: list[str] = field(default_factory=list)
 

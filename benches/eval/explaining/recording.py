@@ -24,9 +24,10 @@ class Recording:
         self.maker = pid
         self.family = self.descendants(pid)
         # Kernel threads and the recorder belong to the run: naming them counts.
-        self.known = self.family | self.descendants(2)
+        self.tracers = set()
         if "process" in self.names:
-            self.known |= {row[0] for row in self.all("SELECT pid FROM process WHERE is_tracer")}
+            self.tracers = {row[0] for row in self.all("SELECT pid FROM process WHERE is_tracer")}
+        self.known = self.family | self.descendants(2) | self.tracers
 
     def all(self, sql, *words):
         return self.db.execute(sql, words).fetchall()

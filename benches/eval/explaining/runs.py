@@ -62,8 +62,8 @@ def cpu_times():
     return nice + idle + iowait, sum(times)
 
 
-def wait_for_calm():
-    deadline = time.monotonic() + PATIENCE_S
+def wait_for_calm(patience_s=PATIENCE_S):
+    deadline = time.monotonic() + patience_s
     while time.monotonic() < deadline:
         idle, total = cpu_times()
         time.sleep(2)
@@ -81,6 +81,9 @@ class FailedError(Exception):
 
 
 class Runner:
+    # Timeout of one `explain`.
+    explain_s = 60
+
     def __init__(self, whyslow, folder, variants):
         self.whyslow = str(whyslow)
         self.folder = folder
@@ -203,7 +206,10 @@ class Runner:
     def explained(self, path, *words):
         begin = time.monotonic()
         command = [self.whyslow, "explain", str(path), *words, "--format", "json", "-q"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=self.explain_s)
+        except subprocess.TimeoutExpired:
+            return {"failed": f"no answer within {self.explain_s} s"}, self.explain_s * 1000
         took = round((time.monotonic() - begin) * 1000, 1)
         if done.returncode != 0:
             return {"failed": done.stderr.strip()[-300:]}, took

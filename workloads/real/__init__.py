@@ -1,0 +1,1 @@
+"""Faults in real programs, with the ground truth of culprits and milliseconds."""

@@ -1,0 +1,1 @@
+"""Scenarios that rules of `explain` are developed with."""
