@@ -108,7 +108,8 @@ mod tests {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for _ in 0..500 {
-                        let made = PrivateFolder::new(base.path(), PREFIX).expect("it can be created");
+                        let made =
+                            PrivateFolder::new(base.path(), PREFIX).expect("it can be created");
                         assert!(made.path().join(LOCK).exists());
                     }
                 });

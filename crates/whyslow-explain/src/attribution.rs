@@ -31,6 +31,8 @@ pub(crate) struct Attribution<'m> {
     alone: RefCell<FxHashMap<(i64, crate::window_slice::TextId, u32), Ns>>,
     /// Threads whose data a flush wrote, by request.
     flushed: RefCell<FxHashMap<i64, Option<Utid>>>,
+    /// What [`Self::dirtiers`] found, by device: it reads all writes of the slice.
+    dirtied: RefCell<FxHashMap<Option<i64>, Option<(Utid, f64)>>>,
     /// Results by kernel thread and time.
     known: RefCell<FxHashMap<(Utid, Ns), (BlameTarget, Grade)>>,
     pub(crate) stalls: Stalls,
@@ -43,6 +45,7 @@ impl<'m> Attribution<'m> {
             serial: RefCell::default(),
             alone: RefCell::default(),
             flushed: RefCell::default(),
+            dirtied: RefCell::default(),
             known: RefCell::default(),
             stalls: Stalls::default(),
         }
@@ -167,6 +170,15 @@ impl<'m> Attribution<'m> {
     /// The main writer of the process that wrote most to files of a device, and the share of that
     /// process.
     fn dirtiers(&self, dev: Option<i64>) -> Option<(Utid, f64)> {
+        let known = self.dirtied.borrow().get(&dev).copied();
+        known.unwrap_or_else(|| {
+            let found = self.find_dirtiers(dev);
+            self.dirtied.borrow_mut().insert(dev, found);
+            found
+        })
+    }
+
+    fn find_dirtiers(&self, dev: Option<i64>) -> Option<(Utid, f64)> {
         let slice = self.slice;
         let mut by_process: FxHashMap<i32, (i64, FxHashMap<Utid, i64>)> = FxHashMap::default();
         let mut total = 0;

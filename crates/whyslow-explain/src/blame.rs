@@ -19,6 +19,9 @@ pub(crate) const CAUSED: &str = "caused the wait";
 /// Maximum number of ids that a part cites as evidence.
 const EVIDENCE_MAX: usize = 5;
 
+/// A program and the process (its recording-unique id) that starts it.
+pub(crate) type Program = (i32, String);
+
 /// Sum of the intervals of one culprit, mechanism and object.
 #[derive(Debug, Clone)]
 pub(crate) struct Blamed {
@@ -27,6 +30,8 @@ pub(crate) struct Blamed {
     pub(crate) by_grade: [Ns; 3],
     /// Index of its longest interval.
     pub(crate) longest: usize,
+    /// What its culprit is one run of.
+    pub(crate) program: Option<Program>,
     /// Its culprit is the recorder or tracer.
     pub(crate) is_tracer: bool,
     /// Indexes of its intervals that are waits for another host.
@@ -133,6 +138,7 @@ impl<'m> Blame<'m> {
             },
             by_grade: [0; 3],
             longest: place,
+            program: self.program(target),
             is_tracer: self.is_tracer(target),
             remote: Vec::new(),
         });
@@ -175,6 +181,17 @@ impl<'m> Blame<'m> {
                 host: None,
             }),
         }
+    }
+
+    /// Another program than the slow thread's that a process runs again and again.
+    fn program(&self, target: BlameTarget) -> Option<Program> {
+        let BlameTarget::Thread(utid) = target else {
+            return None;
+        };
+        let table = &self.slice.thread_table;
+        let parent = table.launcher(utid)?;
+        let is_own = table.same_process(utid, self.root);
+        (!is_own).then(|| (parent, table.process_comm(utid).to_owned()))
     }
 
     fn is_tracer(&self, target: BlameTarget) -> bool {
@@ -489,8 +506,8 @@ pub(crate) fn evidence_id(proof: Proof) -> String {
 }
 
 /// Sums of parts by culprit of a thread in process `victim`: another process may be responsible
-/// through several mechanisms and threads; its first part is the longest. CPU time of
-/// the thread itself and its other own waits are separate, because neither causes the other.
+/// through several mechanisms and threads, and a program through several runs of it that one process
+/// starts; its first part is the longest. CPU time of the thread itself and its other own waits are separate, because neither causes the other.
 pub(crate) fn by_culprit(
     parts: &[Blamed],
     victim: Option<i32>,
@@ -502,7 +519,13 @@ pub(crate) fn by_culprit(
     for (place, blamed) in parts.filter(|(_, blamed)| !without(blamed)) {
         let actor = &blamed.part.culprit;
         let is_work = actor.kind == ActorKind::Own && blamed.part.root == "cpu_running";
-        let key = (actor.culprit_key(victim), is_work);
+        let of_process = actor.culprit_key(victim);
+        let of_program = blamed.program.as_ref();
+        let key = (
+            of_program.is_none().then_some(of_process),
+            of_program,
+            is_work,
+        );
         let at = *places.entry(key).or_insert_with(|| {
             order.push((place, [0; 3]));
             order.len() - 1

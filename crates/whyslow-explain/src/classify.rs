@@ -7,7 +7,7 @@ use crate::attribution::Attribution;
 use crate::blame_target::{BlameTarget, Object, Proof, Reason};
 use crate::frozen::frozen;
 use crate::holders::{self, Piece};
-use crate::network::{from_network, name_server, sent_here};
+use crate::network::{from_network, name_server, sent_here, unreplied};
 use crate::peers;
 use crate::polling;
 use crate::report::Grade;
@@ -293,12 +293,7 @@ fn in_interrupt(
         && (is_timer || is_plain_irq)
     {
         if let Some(server) = name_server(slice, call) {
-            let reason = Reason::new("dns_lookup", BlameTarget::Peer(server), Grade::B);
-            return Sleep::Is(
-                reason
-                    .about(Some(Object::Peer(server)))
-                    .by(Proof::Call(call.id)),
-            );
+            return Sleep::Is(unreplied(slice, server).by(Proof::Call(call.id)));
         }
         if let Some(found) = polling::polled(slice, sleep, call) {
             return found;

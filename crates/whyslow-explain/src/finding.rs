@@ -139,7 +139,8 @@ fn after(tables: &dyn Tables, subjects: &[Subject]) -> Result<Ns, AnalysisError>
     let end = subjects.iter().map(|subject| subject.end).max();
     let end = end.unwrap_or(0);
     let limit = end + before(tables);
-    let mut until = end;
+    // What a thread does just after a wait shows what it waited for.
+    let mut until = end.saturating_add(WOKEN_NS);
     let at_end = Window::new(end - 1, end + 1);
     let columns = (&["ts", "ts_end", "utid"][..], &["state"][..]);
     rows(
@@ -426,8 +427,11 @@ impl FindingBuilder<'_, '_> {
         let same = |blamed: &Blamed| {
             named.is_some_and(|named| {
                 let part = &self.parts[named.place].part;
-                part.culprit
-                    .is_culprit_with(&blamed.part.culprit, self.pid())
+                let program = self.parts[named.place].program.as_ref();
+                let is_same = part
+                    .culprit
+                    .is_culprit_with(&blamed.part.culprit, self.pid());
+                (is_same || program.is_some() && program == blamed.program.as_ref())
                     && (part.culprit.kind != ActorKind::Own
                         || (part.root == "cpu_running") == (blamed.part.root == "cpu_running"))
             })

@@ -5,14 +5,19 @@ use whyslow_model::Ns;
 
 use crate::blame_target::{BlameTarget, Object, Reason, Step};
 use crate::classify::has_expired;
+use crate::middlemen::waits_for_any;
 use crate::network::ARRIVES_NS;
 use crate::peers;
 use crate::report::Grade;
-use crate::window_slice::{Cause, Context, Packet, Segment, State, TextId, WindowSlice};
+use crate::window_slice::{
+    Call, Cause, Context, Packet, Segment, State, TextId, Utid, WindowSlice,
+};
 
 /// The kernel retransmits after at least this time (`TCP_RTO_MIN`), and delays acknowledgements for
 /// less.
 const RETRANSMIT_MIN_NS: Ns = 200_000_000;
+/// It delays them for at least 40 ms (`TCP_DELACK_MIN`), in whole ticks.
+const ACK_DELAYED_MIN_NS: Ns = 30_000_000;
 
 /// Whether the packet of this machine that woke a thread was late: it was retransmitted after a
 /// loss; or the kernel sent it, having delayed what a thread had sent before it waited for the
@@ -59,11 +64,21 @@ fn unrecorded(slice: &WindowSlice, step: &Step, segment: &Segment) -> Option<Rea
     if !is_packet || segment.state != State::Sleeping || has_expired(slice, call) {
         return None;
     }
-    let (peer, _) = peers::peer_of_sleep(slice, segment, call)
-        .filter(|(peer, is_certain)| *is_certain && peers::is_own(slice, *peer))?;
+    // The descriptor of `epoll_wait` may have a name, but is no connection.
+    let is_any = waits_for_any(slice, segment);
+    let peer = if is_any {
+        peers::used_next(slice, segment, call)
+    } else {
+        let last = peers::peer_of_sleep(slice, segment, call);
+        last.and_then(|(peer, is_certain)| is_certain.then_some(peer))
+    };
+    let peer = peer.filter(|peer| peers::is_own(slice, *peer))?;
     let sender = slice.thread_table.upid(step.waiter)?;
-    let address = slice.text(peer);
-    if slice.connections.processes_at(address) != [sender] {
+    let receiver = slice.thread_table.upid(segment.utid);
+    // A listening socket may be known by the same address.
+    let processes = slice.connections.processes_at(slice.text(peer)).iter();
+    let mut others = processes.filter(|upid| receiver != Some(**upid));
+    if others.next() != Some(&sender) || others.next().is_some() {
         return None;
     }
     // The wait of the sender, as its own calls name the connection.
@@ -78,11 +93,15 @@ fn unrecorded(slice: &WindowSlice, step: &Step, segment: &Segment) -> Option<Rea
         return Some(retransmitted(other?));
     }
     let wake = segment.wakeup.and_then(|wake| slice.wake(wake))?;
-    // A kernel thread passes packets of all connections on.
+    // A kernel thread passes packets of all connections on. It is known what it passed on if only
+    // the first of two messages had arrived.
     let by_kernel = wake
         .running
         .is_some_and(|running| slice.thread_table.is_kernel(running));
-    if call.path.is_none() && by_kernel {
+    let in_part = || other.is_some_and(|other| in_part(slice, (step.waiter, other), segment, peer));
+    // An event loop waits for its other clients and servers as well.
+    let is_loop = is_any && call.path.is_some();
+    if (is_loop || (call.path.is_none() && by_kernel)) && !in_part() {
         return None;
     }
     // It waited from its last data to the end, and may have lost that if enough time passed.
@@ -100,7 +119,6 @@ fn unrecorded(slice: &WindowSlice, step: &Step, segment: &Segment) -> Option<Rea
         let both = upid.zip(peer);
         both.is_some_and(|(upid, peer)| slice.connections.has_loss(upid, slice.text(peer), range))
     };
-    let receiver = slice.thread_table.upid(segment.utid);
     if waited < RETRANSMIT_MIN_NS {
         Some(delayed(step, other, Grade::B))
     } else if is_lossy(Some(sender), other) || is_lossy(receiver, Some(peer)) {
@@ -111,6 +129,41 @@ fn unrecorded(slice: &WindowSlice, step: &Step, segment: &Segment) -> Option<Rea
     } else {
         Some(delayed(step, other, Grade::C))
     }
+}
+
+/// Whether the sleeping thread had received the first of what the sender had sent on the connection
+/// before its wait, and the rest came as late as a delayed acknowledgement: the kernel of the sender
+/// holds a small segment back until the previous one is acknowledged (Nagle's algorithm).
+fn in_part(
+    slice: &WindowSlice,
+    (sender, to): (Utid, TextId),
+    segment: &Segment,
+    from: TextId,
+) -> bool {
+    if segment.end - segment.begin < ACK_DELAYED_MIN_NS {
+        return false;
+    }
+    let of = |call: &Call, peer: TextId| {
+        let path = call.path;
+        path.is_some_and(|path| peers::is_same(slice, path, peer))
+    };
+    let since = segment.begin - peers::USED_NS;
+    let calls = slice.calls(sender, (since, segment.begin)).iter().rev();
+    let mut sent = calls
+        .filter(|call| of(call, to) && call.end <= segment.end)
+        .take_while(|call| peers::is_sending_data(slice, call));
+    let Some(first) = sent.next().and_then(|_| sent.last()) else {
+        return false;
+    };
+    let mut received = slice
+        .calls(segment.utid, (first.begin, segment.begin + 1))
+        .iter();
+    received.any(|call| {
+        of(call, from)
+            && peers::is_receiving(slice, call)
+            && call.begin >= first.begin
+            && call.ret.is_some_and(|bytes| bytes > 0)
+    })
 }
 
 fn is_resent(slice: &WindowSlice, segment: &Segment, is_it: impl Fn(&Packet) -> bool) -> bool {

@@ -237,6 +237,11 @@ mod tests {
                 with(|claim| claim.culprit = ActorKind::Kernel),
             ),
             (
+                "stalled CPU",
+                Confidence::Medium,
+                with(|claim| claim.root = "cpu_stalled"),
+            ),
+            (
                 "no interrupt handlers",
                 Confidence::Medium,
                 with(|claim| (claim.root, claim.has_handlers) = ("cpu_running", false)),

@@ -7,7 +7,7 @@
 
 use whyslow_model::Ns;
 
-use crate::blame_target::Reason;
+use crate::blame_target::{BlameTarget, Reason};
 use crate::network::name_server;
 use crate::wait_kind::{Wait, WaitKind};
 use crate::window_slice::{Call, Exchange, Segment, State, Turn, Utid, WindowSlice};
@@ -15,7 +15,7 @@ use crate::window_slice::{Call, Exchange, Segment, State, Turn, Utid, WindowSlic
 /// A mutex of glibc, Rust or Go has this value if threads wait for it.
 const MUTEX_CONTENDED: i64 = 2;
 
-const WAITS_FOR_ANY: [&str; 8] = [
+pub(crate) const WAITS_FOR_ANY: [&str; 8] = [
     "epoll_wait",
     "epoll_pwait",
     "epoll_pwait2",
@@ -40,10 +40,22 @@ pub(crate) fn since(
         "lock_kernel" | "lock_inode" | "lock_program" => Some(Ns::MIN),
         "lock_futex" if is_mutex(slice, sleep) => Some(Ns::MIN),
         "local_ipc" | "pipe_wait" | "woken_by" | "lock_futex" => {
-            passed(slice, sleep, call, not_before)
+            let passed = passed(slice, sleep, call, not_before);
+            passed.or_else(|| is_turn(slice, sleep, reason).then_some(Ns::MIN))
         }
         _ => None,
     }
+}
+
+/// Whether a thread waits for its turn: it has passed nothing to the other thread of its process,
+/// and continues when that one wakes it. What that thread waits for, it waited for already, as the
+/// holder of a lock does.
+fn is_turn(slice: &WindowSlice, sleep: &Segment, reason: &Reason) -> bool {
+    let BlameTarget::Thread(other) = reason.target else {
+        return false;
+    };
+    let is_message = matches!(reason.mechanism, "local_ipc" | "pipe_wait");
+    is_message && other != sleep.utid && slice.thread_table.same_process(sleep.utid, other)
 }
 
 fn is_mutex(slice: &WindowSlice, sleep: &Segment) -> bool {

@@ -4,6 +4,7 @@ use whyslow_model::Ns;
 
 use crate::blame_target::{BlameTarget, Object, Reason};
 use crate::classify::{Sleep, follow};
+use crate::connecting::connects;
 use crate::peers;
 use crate::report::Grade;
 use crate::window_slice::{Call, Cause, Packet, Segment, TextId, Unanswered, Wake, WindowSlice};
@@ -31,13 +32,19 @@ pub(crate) fn from_network(
     wake: Option<&Wake>,
 ) -> Sleep {
     if let Some(server) = call.and_then(|call| name_server(slice, call)) {
-        let reason = Reason::new("dns_lookup", BlameTarget::Peer(server), Grade::B);
-        return Sleep::Is(reason.about(Some(Object::Peer(server))));
+        return replied(slice, sleep, (call, wake), server);
     }
     let is_named = |path: &TextId| !slice.text(*path).starts_with("socket");
     let peer = call.and_then(|call| call.path).filter(is_named);
     let of_sleep = call.and_then(|call| peers::peer_of_sleep(slice, sleep, call));
     let last = peer.or(of_sleep.map(|(peer, _)| peer));
+    // A full listen queue loses connection requests, too: its owner is the cause then.
+    if let Some(own) = of_sleep.filter(|(peer, _)| peers::is_own(slice, *peer))
+        && call.is_some_and(|call| connects(slice, sleep, call))
+        && let Some(found @ Sleep::For { .. }) = peers::at_other_end(slice, sleep, call, own)
+    {
+        return found;
+    }
     if let Some(reason) = retransmitted(slice, sleep, (peer, last)) {
         return Sleep::Is(reason);
     }
@@ -62,6 +69,45 @@ pub(crate) fn from_network(
         Grade::C
     };
     Sleep::Is(Reason::new("network_remote", target, grade).about(peer.map(Object::Peer)))
+}
+
+/// A wait for the reply of a name server. One of this host is followed like any other peer here.
+fn replied(
+    slice: &WindowSlice,
+    sleep: &Segment,
+    (call, wake): (Option<&Call>, Option<&Wake>),
+    server: TextId,
+) -> Sleep {
+    if peers::is_own(slice, server) && !is_from_elsewhere(slice, sleep) {
+        let sender = peers::in_context(slice, sleep, call, wake);
+        let found = sender.or_else(|| {
+            let processes = slice.connections.processes_at(slice.text(server));
+            let receiver = (sleep.utid, sleep.end);
+            let (thread, grade) = peers::last_sender(slice, processes, receiver)?;
+            let target = BlameTarget::Thread(thread);
+            Some((thread, Reason::new("local_ipc", target, grade)))
+        });
+        if let Some((thread, reason)) = found {
+            let reason = Reason {
+                mechanism: "dns_lookup",
+                ..reason
+            };
+            return follow(sleep, thread, reason.about(Some(Object::Peer(server))));
+        }
+    }
+    Sleep::Is(unreplied(slice, server))
+}
+
+/// A name server that did not reply, as far as is known. Behind an address of this host is a
+/// process of this host, and without its name the cause is not known.
+pub(crate) fn unreplied(slice: &WindowSlice, server: TextId) -> Reason {
+    let grade = if peers::is_own(slice, server) {
+        Grade::C
+    } else {
+        Grade::B
+    };
+    let reason = Reason::new("dns_lookup", BlameTarget::Peer(server), grade);
+    reason.about(Some(Object::Peer(server)))
 }
 
 /// Whether the recorded packet that ended a sleep was sent by another host.

@@ -10,6 +10,7 @@ use whyslow_model::Ns;
 use crate::addresses::{is_loopback, plain, split};
 use crate::blame_target::{BlameTarget, Object, Proof, Reason};
 use crate::classify::{Sleep, follow};
+use crate::connecting::{connects, is_checked, pending};
 use crate::middlemen::waits_for_any;
 use crate::report::Grade;
 use crate::window_slice::{Call, Segment, State, TextId, Utid, Wake, WindowSlice};
@@ -18,7 +19,7 @@ use crate::window_slice::{Call, Segment, State, TextId, Utid, Wake, WindowSlice}
 /// it on.
 const SENT_NS: Ns = 1_000_000;
 /// Maximum time between the use of a connection and a wait for several of them.
-const USED_NS: Ns = 50_000_000;
+pub(crate) const USED_NS: Ns = 50_000_000;
 
 /// Where the sender of a packet is: the thread that ran when it arrived.
 pub(crate) fn in_context(
@@ -34,15 +35,16 @@ pub(crate) fn in_context(
     };
     let thread = wake.running.or_else(ran_on)?;
     let other = slice.call_at(thread, wake.ts)?;
+    // Another connection than the one used last may have ended a wait for several.
+    let last = call.and_then(|call| peer_of_sleep(slice, sleep, call));
+    let certain = last.filter(|(_, is_certain)| *is_certain);
+    let address = certain.map(|(address, _)| address);
     // The kernel itself replies to connection requests.
-    let connects = call.is_some_and(|call| slice.text(call.name) == "connect");
+    let connects = call.is_some_and(|call| connects(slice, sleep, call))
+        || last.is_some_and(|(peer, _)| opening(slice, sleep, peer).is_some());
     if thread == sleep.utid || connects {
         return None;
     }
-    // Another connection than the one used last may have ended a wait for several.
-    let certain = call.and_then(|call| peer_of_sleep(slice, sleep, call));
-    let certain = certain.filter(|(_, is_certain)| *is_certain);
-    let address = certain.map(|(address, _)| address);
     let is_other = is_elsewhere(slice, address, other)
         || address.is_some_and(|address| is_of_another(slice, (sleep, address), thread));
     let has_sent = is_sending(slice, other) && !is_other;
@@ -134,7 +136,9 @@ pub(crate) fn at_other_end(
     let processes = processes_of(slice, sleep.utid, address, range);
     let object = Some(Object::Peer(peer));
     let reason = |target, grade| Reason::new("local_ipc", target, grade).about(object);
-    let connects = call.is_some_and(|call| slice.text(call.name) == "connect");
+    // A program that does not block in `connect` waits for the connection in `poll`.
+    let opening = opening(slice, sleep, peer);
+    let connects = opening.is_some() || call.is_some_and(|call| connects(slice, sleep, call));
     let found = if connects {
         acceptor(slice, processes, sleep)
     } else {
@@ -142,9 +146,11 @@ pub(crate) fn at_other_end(
             .or_else(|| only_thread(slice, processes, sleep.utid).filter(|_| is_certain))
     };
     let upid = slice.thread_table.upid(sleep.utid);
-    let is_lossy = upid.is_some_and(|upid| slice.connections.has_loss(upid, address, range));
+    let is_lossy = opening.unwrap_or_else(|| {
+        upid.is_some_and(|upid| slice.connections.has_loss(upid, address, range))
+    });
     let found = match found {
-        None if !is_certain => return None,
+        None if !is_certain && opening.is_none() => return None,
         Some((thread, grade)) => follow(sleep, thread, reason(BlameTarget::Thread(thread), grade)),
         // The listener was ready, so the connection request was lost on its way.
         None if connects && is_lossy => {
@@ -154,6 +160,14 @@ pub(crate) fn at_other_end(
         None => Sleep::Is(reason(BlameTarget::Unknown, Grade::C)),
     };
     Some(found)
+}
+
+/// Whether a thread waited for a connection to `peer` to be established (`None` if it did not), and
+/// whether segments of that were retransmitted.
+fn opening(slice: &WindowSlice, sleep: &Segment, peer: TextId) -> Option<bool> {
+    let upid = slice.thread_table.upid(sleep.utid)?;
+    let range = (sleep.begin, sleep.end);
+    slice.connections.opening(upid, slice.text(peer), range)
 }
 
 /// A wait for the reply to a request that a process of this host had not replied to when a timeout
@@ -287,22 +301,27 @@ pub(crate) fn peer_of_sleep(
     if !waits_for_any(slice, sleep) {
         return Some((peer_of(slice, call)?, false));
     }
+    match used_next(slice, sleep, call).or_else(|| pending(slice, sleep, call)) {
+        Some(next) => Some((next, true)),
+        None => Some((peer_of(slice, call)?, false)),
+    }
+}
+
+/// The other end of the connection that a thread uses first after a wait for several.
+pub(crate) fn used_next(slice: &WindowSlice, sleep: &Segment, call: &Call) -> Option<TextId> {
     let is_address = |id: &TextId| split(&plain(slice.text(*id))).is_some();
     let after = slice.calls(call.utid, (sleep.end, sleep.end + USED_NS));
-    let next = after.iter().find_map(|next| {
+    after.iter().find_map(|next| {
         let uses = matches!(slice.text(next.name), "accept" | "accept4")
             || is_receiving(slice, next)
-            || is_sending(slice, next);
+            || is_sending(slice, next)
+            || is_checked(slice, next);
         let path = next
             .path
             .filter(is_address)
             .filter(|_| next.id != call.id)?;
         (uses && is_socket(slice, next)).then_some(path)
-    });
-    match next {
-        Some(next) => Some((next, true)),
-        None => Some((peer_of(slice, call)?, false)),
-    }
+    })
 }
 
 /// Whether two addresses are the same, however they are written.
@@ -351,7 +370,12 @@ pub(crate) fn is_sending(slice: &WindowSlice, call: &Call) -> bool {
         )
 }
 
-fn is_receiving(slice: &WindowSlice, call: &Call) -> bool {
+/// Whether a call sends data, rather than opening or closing a connection.
+pub(crate) fn is_sending_data(slice: &WindowSlice, call: &Call) -> bool {
+    is_sending(slice, call) && !matches!(slice.text(call.name), "connect" | "shutdown" | "close")
+}
+
+pub(crate) fn is_receiving(slice: &WindowSlice, call: &Call) -> bool {
     is_socket(slice, call)
         && matches!(
             slice.text(call.name),

@@ -8,6 +8,7 @@ use whyslow_model::Ns;
 
 use crate::blame_target::{BlameTarget, Object, Proof, Reason};
 use crate::classify::{Sleep, follow};
+use crate::middlemen::WAITS_FOR_ANY;
 use crate::report::Grade;
 use crate::window_slice::{Call, Segment, State, TextId, Utid, WindowSlice};
 
@@ -206,7 +207,15 @@ fn attempts<'m>(slice: &'m WindowSlice, sleep: &Call) -> Option<(&'m Call, &'m C
         let is_same = (call.name, call.path) == (refused.name, refused.path);
         is_same && (refused.path.is_some() || call.flags == refused.flags)
     };
-    let refused: Vec<&Call> = before.filter(|call| is_refused(slice, call)).collect();
+    // An event that the thread has waited for since then, in a call for that, ended the refusal.
+    let mut has_event = false;
+    let mut refused: Vec<&Call> = Vec::new();
+    for call in before {
+        if is_refused(slice, call) && (!has_event || is_lock(slice, call)) {
+            refused.push(call);
+        }
+        has_event |= has_waited(slice, call);
+    }
     // That a file does not exist is often no reason to wait.
     let (locks, others): (Vec<&Call>, Vec<&Call>) =
         refused.into_iter().partition(|call| is_lock(slice, call));
@@ -219,6 +228,11 @@ fn attempts<'m>(slice: &'m WindowSlice, sleep: &Call) -> Option<(&'m Call, &'m C
             .find(|call| is_again(refused, call) && is_refused(slice, call));
         Some((refused, refused_again.copied().unwrap_or(first)))
     })
+}
+
+/// Whether a call waited for events of descriptors and returned some.
+fn has_waited(slice: &WindowSlice, call: &Call) -> bool {
+    WAITS_FOR_ANY.contains(&slice.text(call.name)) && call.ret.is_some_and(|events| events > 0)
 }
 
 /// Whether a call reported that what it needs is not there yet.

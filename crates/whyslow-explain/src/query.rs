@@ -29,7 +29,7 @@ use crate::ranked::{WORTH_MIN, add_by_time, ranked};
 use crate::report::{Finding, Judged, Report, SCHEMA};
 use crate::sampled;
 use crate::several::Budget;
-use crate::slow::{self, Programs, Wanted};
+use crate::slow::{self, Programs, SlowGroup, Wanted};
 use crate::versus::{Other, Per, versus};
 use crate::wall_clock::WallClock;
 use crate::{advice, judged};

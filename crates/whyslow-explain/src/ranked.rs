@@ -3,7 +3,7 @@
 use whyslow_model::Ns;
 use whyslow_model::sort::IndexSort;
 
-use crate::report::{ActorKind, Also, Confidence, Finding};
+use crate::report::{ActorKind, Also, Confidence, Finding, Hop};
 
 /// Minimum time of a finding, as a share of the time of the largest one.
 pub(crate) const WORTH_MIN: f64 = 0.02;
@@ -63,8 +63,7 @@ pub(crate) fn ranked(findings: Vec<Finding>) -> Vec<Finding> {
             })
         });
         match same {
-            // The longest operation delayed by another thread represents all.
-            Some(other) if length(&finding) > length(other) && of_other(&finding) => {
+            Some(other) if of_other(&finding) && represents(&finding, other) => {
                 let (also, mut before) = (std::mem::take(&mut other.also), finding);
                 std::mem::swap(other, &mut before);
                 other.also = also;
@@ -183,10 +182,29 @@ fn is_same_cause(one: &Finding, other: &Finding) -> bool {
     culprit(one).is_some_and(|one| culprit(other) == Some(one))
 }
 
-/// Whether a call of another thread is what a slow request waited for.
+/// Whether a call of another thread is what a slow request waited for. One of a process that the
+/// request did not depend on was delayed by the same culprit, no more.
 fn explains(call: &Finding, request: &Finding) -> bool {
-    let is_of_other = call.target.actor.tid != request.target.actor.tid;
-    is_of_other && 2 * length(call) >= length(request)
+    let (caller, client) = (&call.target.actor, &request.target.actor);
+    let is_behind = |hop: &Hop| caller.pid.is_some() && hop.actor.pid == caller.pid;
+    caller.tid != client.tid
+        && 2 * length(call) >= length(request)
+        && request.chain.iter().any(is_behind)
+}
+
+/// Whether a finding, rather than another one of the same culprit, represents both: that of an
+/// operation that waited for what the culprit did, before one that had to share a CPU with it, as
+/// anything on the machine may; otherwise the longest.
+fn represents(finding: &Finding, other: &Finding) -> bool {
+    let shares_cpu = |finding: &Finding| {
+        let part = finding.culprit.map(|place| &finding.parts[place]);
+        part.is_some_and(|part| part.root == "cpu_runqueue")
+    };
+    match (shares_cpu(finding), shares_cpu(other)) {
+        (false, true) => finding.confidence >= other.confidence.min(Confidence::Medium),
+        (true, false) => false,
+        _ => length(finding) > length(other),
+    }
 }
 
 fn also_of(finding: Finding) -> Also {
@@ -325,8 +343,16 @@ mod tests {
             ]
         };
         // A call of the server is what its client waited for.
-        let call = vec![finding("op:1", (20, 280 * MS), Some(40))];
-        assert_eq!(order_of(call, requests(40)), found(&[("op:1", 2)]));
+        let call = || vec![finding("op:1", (20, 280 * MS), Some(40))];
+        let mut served = requests(40);
+        for request in &mut served {
+            let mut server = Hop::default();
+            server.actor.pid = Some(20);
+            request.chain.push(server);
+        }
+        assert_eq!(order_of(call(), served), found(&[("op:1", 2)]));
+        // One of a process that the request did not depend on is not.
+        assert_eq!(order_of(call(), requests(40)), found(&[("request:1", 2)]));
         // A short one is a part of the request.
         let call = vec![finding("op:1", (20, 20 * MS), Some(40))];
         assert_eq!(order_of(call, requests(40)), found(&[("request:1", 2)]));
@@ -335,6 +361,29 @@ mod tests {
             order_of(call, requests(40)),
             found(&[("request:1", 1), ("op:1", 0)])
         );
+    }
+
+    #[test]
+    fn a_wait_for_the_culprit_represents_those_that_shared_a_cpu_with_it() {
+        let of = |id: &str, dur: Ns, root: &str, confidence| {
+            let mut finding = finding(id, (dur as i32, dur * MS), Some(40));
+            finding.parts[0].root = root.into();
+            finding.confidence = confidence;
+            finding
+        };
+        let first = |findings| {
+            let kept = ranked(findings);
+            assert_eq!(kept.len(), 1);
+            kept[0].target.id.clone().unwrap_or_default()
+        };
+        let shared = || of("op:1", 200, "cpu_runqueue", Confidence::Medium);
+        let waited = |confidence| of("op:2", 150, "cpu_running", confidence);
+        assert_eq!(first(vec![shared(), waited(Confidence::Medium)]), "op:2");
+        assert_eq!(first(vec![waited(Confidence::High), shared()]), "op:2");
+        // A guess does not displace what is known.
+        assert_eq!(first(vec![shared(), waited(Confidence::Low)]), "op:1");
+        let longer = of("op:3", 250, "cpu_runqueue", Confidence::Medium);
+        assert_eq!(first(vec![shared(), longer]), "op:3");
     }
 
     #[test]

@@ -344,6 +344,12 @@ pub(crate) fn programs(tables: &dyn Tables, wanted: &Wanted) -> Result<Programs,
     let mut found: FxHashMap<Kind, Counts> = FxHashMap::default();
     let (mut names, mut known) = (Interner::default(), PerWord::new());
     let mut completions: Vec<u32> = Vec::new();
+    // Calls of a tracer are of interest only if they were queried.
+    let tracers = if wanted.calls.is_empty() && wanted.utids.is_empty() {
+        crate::tracer::processes(tables)?
+    } else {
+        FxHashSet::default()
+    };
     in_order(tables, &projection.scan(wanted.near), |batch| {
         let (ts, dur, id) = (ts.ints(batch)?, dur.ints(batch)?, id.ints(batch)?);
         let (utid, upid) = (utid.ints(batch)?, upid.ints(batch)?);
@@ -356,7 +362,8 @@ pub(crate) fn programs(tables: &dyn Tables, wanted: &Wanted) -> Result<Programs,
             let (Some(dur), Some(word)) = (dur.get(row), name.key(row)) else {
                 continue;
             };
-            if uncertain.has(row) {
+            let is_by_tracer = || upid.get(row).is_some_and(|upid| tracers.contains(&upid));
+            if uncertain.has(row) || is_by_tracer() {
                 continue;
             }
             let (call, reads) = &mut calls[word];

@@ -1,12 +1,14 @@
-//! CPU time of the recorder itself, which is reported but never blamed.
+//! CPU time of the recorder itself, which is reported but never blamed; and which processes trace,
+//! whose own system calls are no finding.
 
 use std::ops::ControlFlow;
 
+use rustc_hash::FxHashSet;
 use whyslow_analysis::read::{Projection, in_order};
 use whyslow_analysis::{AnalysisError, Recorder};
 use whyslow_model::Window;
 use whyslow_model::row::Row;
-use whyslow_model::tables::SchedSliceRow;
+use whyslow_model::tables::{ProcessRow, SchedSliceRow};
 use whyslow_store::Tables;
 
 use crate::window_slice::ThreadTable;
@@ -50,6 +52,38 @@ pub(crate) fn share(
     })?;
     let time = (span.end - span.begin).max(1);
     Ok(is_recorded.then(|| taken as f64 / time as f64))
+}
+
+/// Programs that trace a machine. They may run beside the recorder, and what they do is slow because
+/// of all that they observe.
+const TRACERS: [&str; 7] = [
+    "whyslow",
+    "perf",
+    "bpftrace",
+    "strace",
+    "trace-cmd",
+    "lttng-consumerd",
+    "lttng-sessiond",
+];
+
+/// Recording-unique ids of the processes that trace: the recorder, and other tracers by name.
+pub(crate) fn processes(tables: &dyn Tables) -> Result<FxHashSet<i64>, AnalysisError> {
+    let mut projection = Projection::new(ProcessRow::TABLE);
+    let upid = projection.need("upid");
+    let (comm, tracer) = (projection.need("comm"), projection.need("is_tracer"));
+    let mut found = FxHashSet::default();
+    in_order(tables, &projection.scan(None), |batch| {
+        let (upid, comm) = (upid.ints(batch)?, comm.texts(batch)?);
+        for (row, is_tracer) in tracer.bools(batch)?.iter().enumerate() {
+            let row = row as u32;
+            let is_named = comm.get(row).is_some_and(|comm| TRACERS.contains(&comm));
+            if is_named || is_tracer == Some(true) {
+                found.insert(upid.at(row));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(found)
 }
 
 #[cfg(test)]
@@ -128,6 +162,26 @@ mod tests {
         // Another tool's recording of a whyslow that does something else.
         let tables = recording(&[("tracer_name", "lttng-modules")], false);
         assert_eq!(share(&tables, None), Some(0.0));
+    }
+
+    #[test]
+    fn processes_that_trace_are_the_recorder_and_tracers_by_name() {
+        let of = |comm: &str, is_tracer| {
+            let mut symbols = Symbols::new();
+            let mut rows = Collected::default();
+            rows.process.push(ProcessRow {
+                upid: 1,
+                pid: 10,
+                comm: Some(symbols.intern(comm)),
+                is_tracer,
+                ..ProcessRow::default()
+            });
+            let tables = MemoryTables::new(&rows, &symbols, RecordingInfo::default());
+            processes(&tables).expect("tables in memory").contains(&1)
+        };
+        assert!(of("perf", false));
+        assert!(of("renamed", true));
+        assert!(!of("performer", false));
     }
 
     #[test]

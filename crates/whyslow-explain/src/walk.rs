@@ -12,7 +12,9 @@ use crate::attribution::Attribution;
 use crate::blame_target::{BlameTarget, BlamedInterval, Object, Proof, Reason, Step};
 use crate::blocks;
 use crate::classify::{Sleep, is_throttled};
+use crate::connecting;
 use crate::late;
+use crate::lost;
 use crate::middlemen::{self, is_idle_wait};
 use crate::report::Grade;
 use crate::window_slice::{Handler, Segment, State, Utid, WindowSlice};
@@ -58,6 +60,7 @@ struct Task {
 }
 
 /// The thread that is waited for: see [`Task`].
+#[derive(Clone, Copy)]
 struct Next {
     utid: Utid,
     since: Ns,
@@ -331,7 +334,9 @@ impl Walker<'_> {
 
     fn sleeping(&mut self, task: &Task, segment: &Segment, (begin, end): (Ns, Ns)) {
         let step = task.hop.map(|hop| &self.walk.steps[hop as usize]);
-        if let Some(reason) = late::sent_late(self.slice, step, segment) {
+        let late = late::sent_late(self.slice, step, segment);
+        let late = late.or_else(|| connecting::not_accepted(self.slice, step, segment));
+        if let Some(reason) = late {
             self.interval(task, (begin, end), reason);
             return;
         }
@@ -410,8 +415,25 @@ impl Walker<'_> {
         }
     }
 
-    /// Continues with the thread that was waited for.
+    /// Continues with the thread that was waited for, except for the time in which the message
+    /// was lost between both.
     fn hop(&mut self, task: &Task, (begin, end): (Ns, Ns), to: Next, reason: Reason) {
+        let between = (task.utid, to.utid);
+        let Some(((from, until), lost)) = lost::on_the_way(self.slice, between, (begin, end))
+        else {
+            self.hop_to(task, (begin, end), to, reason);
+            return;
+        };
+        if from > begin {
+            self.hop_to(task, (begin, from), to, reason);
+        }
+        self.interval(task, (from, until), lost);
+        if end > until {
+            self.hop_to(task, (until, end), to, reason);
+        }
+    }
+
+    fn hop_to(&mut self, task: &Task, (begin, end): (Ns, Ns), to: Next, reason: Reason) {
         let next = to.utid;
         let depth = task
             .hop

@@ -305,7 +305,7 @@ class FrozenGroup(Scenario):
 
     def truth(self, faults: list[Span]) -> Truth:
         victim = self.victim.result()
-        names = ["signal_stop"]
+        names = ["frozen", "signal_stop"]
         culprit = Culprit("process", "memcached", names, self.server.pid)
         # The group and the process that freezes it are the same answer.
         culprit.near = [self.group.path.name]

@@ -132,6 +132,7 @@ fn read(
                     id: id.at(row),
                     ts: begin,
                     utid: -1,
+                    upid: -1,
                 });
                 device.last = device.last.max(end);
                 device.longest = device.longest.max((dur, id.at(row)));

@@ -1,6 +1,6 @@
 //! WHY: the cause as one sentence with the culprit as its subject.
 
-use std::fmt::Write as _;
+use std::collections::BTreeSet;
 
 use whyslow_model::Ns;
 
@@ -64,7 +64,28 @@ impl Drawn<'_> {
             return None;
         }
         let by = self.names.launched_by(culprit)?;
-        Some(format!("{} was started by {by}.", culprit.name))
+        let name = &culprit.name;
+        match self.runs(culprit) {
+            0 => Some(format!("{name} was started by {by}.")),
+            1 => Some(format!(
+                "The time is that of {name} and another run of it, both started by {by}."
+            )),
+            more => Some(format!(
+                "The time is that of {name} and {more} other runs of it, all started by {by}."
+            )),
+        }
+    }
+
+    /// The number of other runs of the culprit's program whose time is attributed to it.
+    fn runs(&self, culprit: &Actor) -> usize {
+        let parts = self.finding.parts.iter().map(|part| &part.culprit);
+        let others = parts.filter(|other| {
+            other.kind == ActorKind::Process
+                && other.pid != culprit.pid
+                && other.pid != self.finding.target.actor.pid
+                && self.names.is_other_run(culprit, other)
+        });
+        others.map(|other| other.pid).collect::<BTreeSet<_>>().len()
     }
 
     /// If the slow operations of a group have different causes: how many have this one, and their

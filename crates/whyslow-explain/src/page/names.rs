@@ -163,6 +163,23 @@ impl Names {
         (!ancestors.is_empty()).then(|| ancestors.join(", which was started by "))
     }
 
+    /// Whether two processes of this host are runs of one program that the same process started
+    /// during the recording: their times count together.
+    pub(super) fn is_other_run(&self, one: &Actor, other: &Actor) -> bool {
+        let process = |actor: &Actor| {
+            let pid = actor.pid.filter(|_| actor.host.is_none())?;
+            self.process(pid).filter(|process| process.is_new)
+        };
+        let (Some(one), Some(other)) = (process(one), process(other)) else {
+            return false;
+        };
+        let parent = one.parent.and_then(|upid| self.all.get(&upid));
+        let is_launched = parent.is_some_and(|parent| {
+            parent.pid != 1 && !parent.comm.is_empty() && parent.comm != one.comm
+        });
+        is_launched && (one.parent, &one.comm) == (other.parent, &other.comm)
+    }
+
     /// The command line of a process of this host, without the folder of the program, cut if it is
     /// long.
     pub(super) fn command_line(&self, actor: &Actor) -> Option<String> {

@@ -6,6 +6,7 @@ use super::Explainer;
 use crate::finding::NO_BASELINE;
 use crate::report::{Confidence, Finding};
 use crate::sentence;
+use crate::several::Budget;
 use crate::slow::SlowGroup;
 
 /// Kinds of calls that are always slow, with a finding.
@@ -29,7 +30,7 @@ impl Explainer<'_> {
 
     /// The finding of calls that are always slow, by the longest of them.
     fn of_always(&self, group: &SlowGroup) -> Result<Option<Finding>, AnalysisError> {
-        let Some(mut finding) = self.of_group(group)? else {
+        let Some(mut finding) = self.of_group(group, &mut Budget::none())? else {
             return Ok(None);
         };
         let operation = group.like.operation();

@@ -137,7 +137,10 @@ fn cause(part: &Part, victim: Option<i32>) -> Option<Cause<'_>> {
 
 /// The cause that a finding names.
 fn named(finding: &Finding) -> Option<Cause<'_>> {
-    cause(finding.parts.get(finding.culprit?)?, finding.target.actor.pid)
+    cause(
+        finding.parts.get(finding.culprit?)?,
+        finding.target.actor.pid,
+    )
 }
 
 /// The longest operation whose culprit takes most of the time of all; if none has one, the longest

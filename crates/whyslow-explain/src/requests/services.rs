@@ -179,6 +179,7 @@ fn slow_of<'r>(explainer: &RequestExplainer<'r>, all: &[&'r Request]) -> Option<
             id: request.id,
             ts: request.ts,
             utid: request.utid.unwrap_or(-1),
+            upid: -1,
         });
     }
     let median = counts.median() as Ns;

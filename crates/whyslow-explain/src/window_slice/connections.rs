@@ -18,6 +18,9 @@ use super::Utid;
 use super::columns::{Result, rows};
 use crate::addresses::{host, is_any, is_loopback, plain, split};
 
+/// A thread that waits for a connection wakes up at most this long after it was established.
+const ESTABLISHED_NS: Ns = 1_000_000;
+
 /// A request as one side saw it at its sockets.
 #[derive(Debug, Clone)]
 pub(crate) struct Exchange {
@@ -51,8 +54,19 @@ struct Initiated {
     local: Box<str>,
     begin: Ns,
     end: Ns,
+    /// When the other end had accepted it.
+    established: Option<Ns>,
     /// Segments that were retransmitted, as far as the last change of its state showed.
     retransmits: i64,
+}
+
+/// One end of a connection that retransmitted segments.
+#[derive(Debug)]
+struct Lossy {
+    local: Box<str>,
+    upid: Option<i32>,
+    begin: Ns,
+    end: Ns,
 }
 
 #[derive(Debug, Default)]
@@ -66,6 +80,8 @@ pub(crate) struct Connections {
     holders: FxHashMap<Box<str>, Vec<i32>>,
     /// By process and remote address.
     initiated: FxHashMap<(i32, Box<str>), Vec<Initiated>>,
+    /// By remote address.
+    lossy: FxHashMap<Box<str>, Vec<Lossy>>,
     exchanges: Vec<Exchange>,
     exchange_of: FxHashMap<i64, usize>,
     /// Client requests by the request that caused them.
@@ -138,31 +154,52 @@ impl Connections {
 
     fn load_tcp(&mut self, tables: &dyn Tables, window: Window) -> Result<()> {
         let columns = (
-            &["ts", "ts_end", "upid", "retransmits"][..],
+            &["ts", "ts_end", "upid", "retransmits", "connect_ns"][..],
             &["kind", "local", "peer"][..],
         );
         let (own, at, holders) = (&mut self.own_hosts, &mut self.at, &self.holders);
-        let initiated = &mut self.initiated;
+        let (initiated, lossy) = (&mut self.initiated, &mut self.lossy);
+        // A connection from before the recording begins in the table with the first change of its
+        // state, which may be its end.
+        let until = tables.info().whole().end.max(window.end);
         rows(
             tables,
             TcpConnectionRow::TABLE,
             columns,
-            Some(window),
+            Some(Window::new(window.begin, until)),
             |cells, row| {
+                let is_later = cells.ints[0].at(row) >= window.end;
+                if is_later && cells.text(0, row) != "unknown" {
+                    return;
+                }
                 let (local, peer) = (plain(cells.text(1, row)), plain(cells.text(2, row)));
                 let upid = cells.small(2, row);
                 if !is_any(host(&local)) {
                     own.insert(host(&local).into());
                 }
-                if cells.text(0, row) == "connect" {
+                let kind = cells.text(0, row);
+                let begin = cells.ints[0].at(row);
+                let retransmits = cells.int(3, row).unwrap_or(0);
+                if retransmits > 0 {
+                    let of = lossy.entry(peer.clone().into()).or_default();
+                    of.push(Lossy {
+                        local: local.clone().into(),
+                        upid,
+                        // One from before the recording is known from its end only.
+                        begin: if kind == "unknown" { Ns::MIN } else { begin },
+                        end: cells.int(1, row).unwrap_or(Ns::MAX),
+                    });
+                }
+                if kind == "connect" {
                     let Some(upid) = upid else { return };
                     add(at, &local, upid);
                     let of = initiated.entry((upid, peer.into())).or_default();
                     of.push(Initiated {
                         local: local.into(),
-                        begin: cells.ints[0].at(row),
+                        begin,
                         end: cells.int(1, row).unwrap_or(Ns::MAX),
-                        retransmits: cells.int(3, row).unwrap_or(0),
+                        established: cells.int(4, row).map(|took| begin + took),
+                        retransmits,
                     });
                     return;
                 }
@@ -307,6 +344,32 @@ impl Connections {
     pub(crate) fn has_loss(&self, upid: i32, peer: &str, range: (Ns, Ns)) -> bool {
         let only = self.connection(upid, peer, range);
         only.is_some_and(|only| only.retransmits > 0)
+    }
+
+    /// Whether a process waited in this range until the only connection that it was opening to
+    /// `peer` was established, and whether segments of that one were retransmitted.
+    pub(crate) fn opening(&self, upid: i32, peer: &str, (begin, end): (Ns, Ns)) -> Option<bool> {
+        let key: (i32, Box<str>) = (upid, plain(peer).into());
+        let mut opening = self.initiated.get(&key)?.iter().filter(|one| {
+            let established = one.established.unwrap_or(Ns::MIN);
+            one.begin <= begin && (established - end).abs() <= ESTABLISHED_NS
+        });
+        let only = opening.next()?;
+        (opening.next().is_none()).then_some(only.retransmits > 0)
+    }
+
+    /// Own addresses of connections to `peer` that retransmitted segments to it, at any time, and
+    /// were open in this range; if `upid` is known, of that process.
+    pub(crate) fn lossy_to(
+        &self,
+        peer: &str,
+        upid: Option<i32>,
+        (begin, end): (Ns, Ns),
+    ) -> impl Iterator<Item = &str> {
+        let all = self.lossy.get(&*plain(peer)).into_iter().flatten();
+        all.filter(move |one| one.begin <= end && begin <= one.end)
+            .filter(move |one| upid.is_none() || one.upid.is_none() || one.upid == upid)
+            .map(|one| &*one.local)
     }
 
     pub(crate) fn exchange(&self, id: i64) -> Option<&Exchange> {

@@ -31,6 +31,7 @@ struct Process {
     comm: String,
     cgroup: String,
     parent: Option<i32>,
+    /// `None` if it existed before the recording.
     start: Option<i64>,
     exit: Option<i64>,
 }
@@ -170,6 +171,19 @@ impl ThreadTable {
         let life = process.exit? - process.start?;
         let parent = process.parent.filter(|_| life <= SHORT_LIVED_NS)?;
         self.mains.get(&parent).copied()
+    }
+
+    /// The process that started another program in a thread's process during the recording. A server
+    /// that forks runs the same program in its children.
+    pub(crate) fn launcher(&self, utid: Utid) -> Option<i32> {
+        let thread_info = self.get(utid).filter(|one| !one.is_kernel)?;
+        let process = self.processes.get(&thread_info.upid?)?;
+        let parent = process.parent.filter(|_| process.start.is_some())?;
+        let by = self.processes.get(&parent)?;
+        // Services of init have nothing in common.
+        let is_init = self.main_of(parent).and_then(|main| self.get(main)?.pid) == Some(1);
+        let is_other = !by.comm.is_empty() && by.comm != process.comm && !is_init;
+        is_other.then_some(parent)
     }
 
     /// The grade of a thread's process being a child of another thread's process, or `None`. If the

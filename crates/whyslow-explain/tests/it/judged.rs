@@ -184,5 +184,9 @@ fn requests_alone_allow_a_statement_about_requests() {
     assert_eq!(report.judged, Judged::NothingSlow, "{:?}", report.patterns);
     assert!(!report.caveats.iter().any(|one| one.contains(ALL_CLEAR)));
     let is_limited = |one: &String| one.contains("no request took much longer");
-    assert!(report.caveats.iter().any(is_limited), "{:?}", report.caveats);
+    assert!(
+        report.caveats.iter().any(is_limited),
+        "{:?}",
+        report.caveats
+    );
 }

@@ -17,6 +17,7 @@ mod requests;
 mod results;
 mod rows;
 mod rules;
+mod runs;
 mod sampled;
 mod services;
 mod simulated_bursts;

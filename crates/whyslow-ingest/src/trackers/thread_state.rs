@@ -175,8 +175,10 @@ impl ThreadStates {
                 self.start(thread, State::Running, Some(cpu), since);
             }
             Some(open) => {
+                let mut begin = now;
                 if self.is_seen_leaving_only(thread, &open) {
-                    // It slept until some time before.
+                    // It slept until some time before its first event.
+                    begin = if since > open.since { since } else { now };
                     self.open[thread.index()] = Some(Open {
                         begin_known: false,
                         ..open
@@ -184,8 +186,8 @@ impl ThreadStates {
                 } else {
                     self.doubt(thread, open.since, out);
                 }
-                self.close(thread, (now, Some(cpu)), None, out);
-                self.start(thread, State::Running, Some(cpu), now);
+                self.close(thread, (begin, Some(cpu)), None, out);
+                self.start(thread, State::Running, Some(cpu), begin);
             }
             None if self.over.get(thread.index()) == Some(&true) => return,
             None => {

@@ -94,7 +94,9 @@ impl SyscallTracker {
                 let ts = pending.ts;
                 self.socket_ops.push(SocketOp::Polled { ready, ts });
             }
-            Op::Open | Op::Close | Op::Other => self.other_done(pending, owner, (ret, args)),
+            Op::Open | Op::Connect | Op::Close | Op::Other => {
+                self.other_done(pending, owner, (ret, args))
+            }
             _ => {}
         }
     }
