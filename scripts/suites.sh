@@ -124,7 +124,11 @@ rust_tests() {
 # Tests the same program as the other suites, and the scores of evaluations. One worker per file, so
 # that Spark starts once.
 python_tests() {
-    WHYSLOW_BINARY="$PROGRAM" "$VENV/bin/python" -m pytest -q -rs -n 3 --dist loadfile python benches/eval/tests
+    local status=0
+    WHYSLOW_BINARY="$PROGRAM" "$VENV/bin/python" -m pytest -q -rs -n 3 --dist loadfile python || status=1
+    # Each folder has a conftest.py, and a run has one module of that name.
+    "$VENV/bin/python" -m pytest -q -rs -p no:cacheprovider benches/eval/tests || status=1
+    return "$status"
 }
 
 # Reads exported files with the tools that they are meant for.
@@ -190,11 +194,10 @@ counts_of() {
         web | web-live) awk '/^# (pass|fail|skipped) / {n[$2] += $3} END {print n["pass"] + 0, n["fail"] + 0, n["skipped"] + 0}' "$log" ;;
         python | exports)
             awk '/(passed|failed|skipped|error).* in [0-9.]+s/ {
-                    p = f = s = 0
                     for (i = 2; i <= NF; i++) {
-                        if ($i ~ /^passed/) p = $(i - 1)
+                        if ($i ~ /^passed/) p += $(i - 1)
                         if ($i ~ /^(failed|error)/) f += $(i - 1)
-                        if ($i ~ /^skipped/) s = $(i - 1)
+                        if ($i ~ /^skipped/) s += $(i - 1)
                     }
                 } END {print p + 0, f + 0, s + 0}' "$log"
             ;;

@@ -97,10 +97,10 @@ fn unfinished(context: &Context<'_>, spec: &Spec, tables: &[AnswerTable]) -> Opt
             _ => None,
         })
         .sum();
-    let or_lost = if context.lost_ends.is_empty() {
-        ""
-    } else {
+    let or_lost = if context.lost_ends.overlaps(context.selected()) {
         ", or events were lost in between"
+    } else {
+        ""
     };
     (count > 0).then(|| {
         format!(

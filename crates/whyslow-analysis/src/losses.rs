@@ -87,9 +87,12 @@ impl LostEnds {
         }
     }
 
-    /// Whether nothing was lost.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.ranges.is_empty()
+    /// Whether something was lost in a window; without one, in the whole recording.
+    pub(crate) fn overlaps(&self, window: Option<Window>) -> bool {
+        let is_in = |range: &(Ns, Ns)| {
+            window.is_none_or(|window| range.0 < window.end && range.1 > window.begin)
+        };
+        self.ranges.iter().any(is_in)
     }
 
     /// The end of the recording.

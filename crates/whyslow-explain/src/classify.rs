@@ -383,16 +383,8 @@ fn in_task(
         let reason = Reason::new("lock_futex", BlameTarget::Thread(waker), Grade::B);
         return follow(sleep, waker, reason);
     }
-    let range = (sleep.begin, sleep.end);
-    if stack_has(slice, sleep.utid, range, &JOURNAL) {
-        let reason = Reason::new("journal_wait", BlameTarget::Thread(waker), Grade::B);
-        return follow(sleep, waker, with_stack(slice, sleep, reason));
-    }
-    if stack_has(slice, sleep.utid, range, &WRITEBACK)
-        || stack_has(slice, sleep.utid, range, &WRITTEN)
-    {
-        let reason = Reason::new("writeback_wait", BlameTarget::Thread(waker), Grade::B);
-        return follow(sleep, waker, with_stack(slice, sleep, reason));
+    if let Some(reason) = for_writeback(slice, sleep, waker) {
+        return follow(sleep, waker, reason);
     }
     if wait.kind == WaitKind::Child
         && let Some(grade) = slice.thread_table.is_child(waker, sleep.utid)
@@ -427,6 +419,22 @@ fn in_task(
         waker,
         Reason::new("woken_by", BlameTarget::Thread(waker), grade),
     )
+}
+
+/// A sleep for the journal of a file system, or for writeback: the stack shows which.
+fn for_writeback(slice: &WindowSlice, sleep: &Segment, waker: Utid) -> Option<Reason> {
+    let range = (sleep.begin, sleep.end);
+    let mechanism = if stack_has(slice, sleep.utid, range, &JOURNAL) {
+        "journal_wait"
+    } else if stack_has(slice, sleep.utid, range, &WRITEBACK)
+        || stack_has(slice, sleep.utid, range, &WRITTEN)
+    {
+        "writeback_wait"
+    } else {
+        return None;
+    };
+    let reason = Reason::new(mechanism, BlameTarget::Thread(waker), Grade::B);
+    Some(with_stack(slice, sleep, reason))
 }
 
 fn kernel_lock(slice: &WindowSlice, lock: &LockWait, waker: Utid) -> Reason {

@@ -268,14 +268,6 @@ impl FindingBuilder<'_, '_> {
             crate::advice::on(&part.mechanism, &part.root)
         });
         let alternatives = self.alternatives(named.as_ref());
-        let mut parts: Vec<_> = self
-            .parts
-            .iter()
-            .map(|blamed| blamed.part.clone())
-            .collect();
-        for part in &mut parts {
-            part.shown_by = Some(self.shown_by(part));
-        }
         Finding {
             across: Vec::new(),
             did: Vec::new(),
@@ -301,9 +293,22 @@ impl FindingBuilder<'_, '_> {
             contention: None,
             versus: None,
             also: Vec::new(),
-            parts,
+            parts: self.shown_parts(),
             target,
         }
+    }
+
+    /// All parts, each with the command that shows its evidence.
+    fn shown_parts(&self) -> Vec<Part> {
+        let mut parts: Vec<_> = self
+            .parts
+            .iter()
+            .map(|blamed| blamed.part.clone())
+            .collect();
+        for part in &mut parts {
+            part.shown_by = Some(self.shown_by(part));
+        }
+        parts
     }
 
     /// What is needed to follow its waits on other hosts.

@@ -19,7 +19,7 @@ use whyslow_model::{Ns, Symbols, Window};
 use whyslow_store::{Tables, rows};
 
 use crate::detectors::counters::has;
-use crate::report::{Finding, Judged, Reason, Report};
+use crate::report::{Confidence, Finding, Judged, Reason, Report};
 
 /// With more of the window lost, the absence of slow operations means nothing.
 const LOST_MAX: f64 = 0.2;
@@ -119,6 +119,22 @@ pub(crate) fn judge(
         None => report.judged = Judged::CannotTell,
     }
     report.reasons.extend(reasons);
+    Ok(())
+}
+
+/// Limits what is claimed if events were lost in much of the time: the thread that seems to be the
+/// culprit may have been held up by another one, whose events are among those lost.
+pub(crate) fn doubt(
+    tables: &dyn Tables,
+    window: Option<Window>,
+    findings: &mut [Finding],
+) -> Result<(), AnalysisError> {
+    let is_sure = |finding: &Finding| finding.confidence > Confidence::Low;
+    if findings.iter().any(is_sure) && lost_share(tables, window)? > LOST_MAX {
+        for finding in findings {
+            finding.confidence = finding.confidence.min(Confidence::Low);
+        }
+    }
     Ok(())
 }
 

@@ -64,15 +64,8 @@ fn unrecorded(slice: &WindowSlice, step: &Step, segment: &Segment) -> Option<Rea
     if !is_packet || segment.state != State::Sleeping || has_expired(slice, call) {
         return None;
     }
-    // The descriptor of `epoll_wait` may have a name, but is no connection.
     let is_any = waits_for_any(slice, segment);
-    let peer = if is_any {
-        peers::used_next(slice, segment, call)
-    } else {
-        let last = peers::peer_of_sleep(slice, segment, call);
-        last.and_then(|(peer, is_certain)| is_certain.then_some(peer))
-    };
-    let peer = peer.filter(|peer| peers::is_own(slice, *peer))?;
+    let peer = own_peer(slice, (segment, call), is_any)?;
     let sender = slice.thread_table.upid(step.waiter)?;
     let receiver = slice.thread_table.upid(segment.utid);
     // A listening socket may be known by the same address.
@@ -129,6 +122,22 @@ fn unrecorded(slice: &WindowSlice, step: &Step, segment: &Segment) -> Option<Rea
     } else {
         Some(delayed(step, other, Grade::C))
     }
+}
+
+/// The other end of the connection that the thread waits for, if it is on this host and certain.
+fn own_peer(
+    slice: &WindowSlice,
+    (segment, call): (&Segment, &Call),
+    is_any: bool,
+) -> Option<TextId> {
+    // The descriptor of `epoll_wait` may have a name, but is no connection.
+    let peer = if is_any {
+        peers::used_next(slice, segment, call)
+    } else {
+        let last = peers::peer_of_sleep(slice, segment, call);
+        last.and_then(|(peer, is_certain)| is_certain.then_some(peer))
+    };
+    peer.filter(|peer| peers::is_own(slice, *peer))
 }
 
 /// Whether the sleeping thread had received the first of what the sender had sent on the connection

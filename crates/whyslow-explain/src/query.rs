@@ -153,6 +153,7 @@ fn unwritten(
     }
     let has_lost = !query.is_single() && judged::leave_lost_out(&mut report.findings);
     explainer.add_trigger(&mut report)?;
+    judged::doubt(tables, query.window, &mut report.findings)?;
     judged::judge(tables, query.window, has_lost, &mut report)?;
     sampled::add_programs(tables, &mut report.findings)?;
     crate::resolvers::cite(tables, &mut report.findings)?;

@@ -344,12 +344,7 @@ pub(crate) fn programs(tables: &dyn Tables, wanted: &Wanted) -> Result<Programs,
     let mut found: FxHashMap<Kind, Counts> = FxHashMap::default();
     let (mut names, mut known) = (Interner::default(), PerWord::new());
     let mut completions: Vec<u32> = Vec::new();
-    // Calls of a tracer are of interest only if they were queried.
-    let tracers = if wanted.calls.is_empty() && wanted.utids.is_empty() {
-        crate::tracer::processes(tables)?
-    } else {
-        FxHashSet::default()
-    };
+    let tracers = tracers(tables, wanted)?;
     in_order(tables, &projection.scan(wanted.near), |batch| {
         let (ts, dur, id) = (ts.ints(batch)?, dur.ints(batch)?, id.ints(batch)?);
         let (utid, upid) = (utid.ints(batch)?, upid.ints(batch)?);
@@ -370,15 +365,7 @@ pub(crate) fn programs(tables: &dyn Tables, wanted: &Wanted) -> Result<Programs,
             if *call == UNKNOWN {
                 let name = name.get(row).unwrap_or("");
                 *reads = is_read(name);
-                *call = if is_wanted(wanted, name, op.get(row)) {
-                    let number = names.intern(name).number();
-                    if wanted.calls.is_empty() && is_for_completions(name) {
-                        completions.push(number);
-                    }
-                    number
-                } else {
-                    UNWANTED
-                };
+                *call = number_of(wanted, (name, op.get(row)), &mut names, &mut completions);
             }
             let to = name
                 .get(row)
@@ -414,6 +401,33 @@ pub(crate) fn programs(tables: &dyn Tables, wanted: &Wanted) -> Result<Programs,
         Ok(ControlFlow::Continue(()))
     })?;
     Ok(Programs(by_program(found, &comms, &names)))
+}
+
+/// Processes of tracers whose calls are left out: they are of interest only if they were queried.
+fn tracers(tables: &dyn Tables, wanted: &Wanted) -> Result<FxHashSet<i64>, AnalysisError> {
+    if wanted.calls.is_empty() && wanted.utids.is_empty() {
+        crate::tracer::processes(tables)
+    } else {
+        Ok(FxHashSet::default())
+    }
+}
+
+/// Number of the call, or `UNWANTED`. Notes calls for completions, which are judged by what they
+/// return.
+fn number_of(
+    wanted: &Wanted,
+    (name, op): (&str, Option<&str>),
+    names: &mut Interner,
+    completions: &mut Vec<u32>,
+) -> u32 {
+    if !is_wanted(wanted, name, op) {
+        return UNWANTED;
+    }
+    let number = names.intern(name).number();
+    if wanted.calls.is_empty() && is_for_completions(name) {
+        completions.push(number);
+    }
+    number
 }
 
 /// Process, number of the call, error number, and what it sends to.

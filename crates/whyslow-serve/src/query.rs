@@ -29,6 +29,7 @@ pub const REFUSED: &[&str] = &[
     "csv",
     "no-pager",
     "strict",
+    "victims",
     "why",
     "title",
     "redact",

@@ -44,6 +44,10 @@ CREATE MACRO cut_of(ts, ts_end, recorded) AS
          WHEN coalesce(recorded, '') = 'begin' OR coalesce(ts < getvariable('win_begin'), false) THEN 'begin'
          WHEN coalesce(recorded, '') = 'end' OR coalesce(ts_end > getvariable('win_end'), false) THEN 'end' END;
 
+-- In a subquery of a macro, its parameter `ts` would be the column of that name.
+SET VARIABLE lost_ranges =
+    (SELECT coalesce(list({'b': ts, 'e': coalesce(ts_end, ts)}), []) FROM lost_events);
+
 -- Until when an operation is known to have been in progress. Its end is unknown if it was not
 -- recorded, or may be that of another operation (cut `lost`): it may be among the events lost first
 -- after its start. An end alone does not show a start.
@@ -51,8 +55,9 @@ CREATE MACRO known_until(ts, dur, ts_end, cut) AS
     CASE WHEN dur IS NOT NULL AND coalesce(cut, '') <> 'lost' THEN ts_end
          WHEN ts_end IS NOT NULL AND coalesce(cut, '') <> 'lost' THEN ts
          ELSE least(coalesce(ts_end, getvariable('rec_end')), getvariable('rec_end'),
-             coalesce((SELECT min(greatest(l.ts, ts)) FROM lost_events l
-                 WHERE coalesce(l.ts_end, l.ts) > ts), getvariable('rec_end'))) END;
+             coalesce(list_min(list_transform(
+                 list_filter(getvariable('lost_ranges'), lambda lost: lost.e > ts),
+                 lambda lost: greatest(lost.b, ts))), getvariable('rec_end'))) END;
 CREATE MACRO certain(cut) AS coalesce(cut, '') <> 'lost';
 
 -- Attributes of processes.

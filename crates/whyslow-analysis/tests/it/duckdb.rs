@@ -226,6 +226,12 @@ impl Rows<'_> {
 
 pub(crate) fn same_form(value: &Value, json: &Json) -> (String, String) {
     let number = |json: &Json| json.as_f64();
+    // The last digit of a tie may be rounded either way.
+    if let (Value::Float(ours), Some(theirs)) = (value, number(json))
+        && (ours - theirs).abs() <= 1e-6 * ours.abs()
+    {
+        return (shown::cell(value), shown::cell(value));
+    }
     let shown = match (value, json) {
         (_, Json::Null) => "NULL".into(),
         (Value::Float(_), json) => number(json).map_or_else(|| json.to_string(), shown::float),

@@ -26,6 +26,19 @@ const CALLS: &str = "
 630 - epoll_wait wait epoll - 2
 ";
 
+/// `utid`, begin and end in us, and state of each stretch.
+const STATES: [(i32, i64, i64, &str); 8] = [
+    // In accept4, in openat, in a read of a file, and before the first recorded call.
+    (1, 30, 19_000, "sleeping"),
+    (1, 100, 300, "uninterruptible"),
+    (6, 5, 299_000, "sleeping"),
+    (2, 2_000_000, 2_600_000, "runnable"),
+    (3, 40, 900_000, "sleeping"),
+    (3, 950_000, 980_000, "uninterruptible"),
+    (4, 50, 700_000, "idle"),
+    (5, 60, 500_000, "sleeping"),
+];
+
 fn tables() -> MemoryTables {
     let mut symbols = Symbols::new();
     let mut rows = Collected::default();
@@ -56,18 +69,7 @@ fn tables() -> MemoryTables {
             ..SyscallRow::default()
         });
     }
-    let states = [
-        // In accept4, in openat, in a read of a file, and before the first recorded call.
-        (1, 30, 19_000, "sleeping"),
-        (1, 100, 300, "uninterruptible"),
-        (6, 5, 299_000, "sleeping"),
-        (2, 2_000_000, 2_600_000, "runnable"),
-        (3, 40, 900_000, "sleeping"),
-        (3, 950_000, 980_000, "uninterruptible"),
-        (4, 50, 700_000, "idle"),
-        (5, 60, 500_000, "sleeping"),
-    ];
-    for (id, (utid, begin, end, state)) in states.into_iter().enumerate() {
+    for (id, (utid, begin, end, state)) in STATES.into_iter().enumerate() {
         rows.thread_state.push(ThreadStateRow {
             id: id as i64 + 1,
             ts: begin * 1000,

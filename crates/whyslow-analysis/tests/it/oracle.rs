@@ -11,7 +11,10 @@ use crate::it::made;
 const SIZE: &str =
     "coalesce(sum(bytes), 0)::BIGINT AS bytes, coalesce(sum(bytes), 0) / span_s() AS bytes_per_s,";
 /// System call classes in the order of answers.
-const CLASSES: &str = "['open', 'close', 'read', 'write', 'read_write', 'sync', 'metadata']";
+const CLASSES: &str =
+    "['open', 'connect', 'close', 'read', 'write', 'read_write', 'sync', 'metadata']";
+/// States in which a thread is held up come first.
+const STATES: &str = "coalesce(array_position(['uninterruptible', 'runnable', 'sleeping', 'running'], state), 9), state";
 /// The window as one interval.
 const WHOLE: &str = "greatest(1, getvariable('span_end') - getvariable('span_begin'))";
 const ERRNO: &str = "count(*) FILTER (WHERE errno > 0) AS errors,";
@@ -274,7 +277,15 @@ fn distributions_equal_sql() {
             "dev_name || ' ' || op",
             "series",
         ),
-        (Kind::States, &["state"], "states", "state", "series"),
+        (
+            Kind::States,
+            &["state"],
+            "states",
+            "state",
+            &STATES
+                .replace("state)", "series)")
+                .replace(", state", ", series"),
+        ),
         (Kind::Files, &["file"], "files", "path", "series"),
     ] {
         let words = [
@@ -363,7 +374,7 @@ fn rows_equal_sql() {
             "op",
             &*format!("array_position({CLASSES}, op)"),
         ),
-        (Kind::States, "states", states, "state", "state"),
+        (Kind::States, "states", states, "state", STATES),
     ] {
         let words = [
             ("view", view),

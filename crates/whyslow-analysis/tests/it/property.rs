@@ -87,33 +87,37 @@ fn plain(case: &Case, rows: &Collected, symbols: &Symbols, end: i64) -> Vec<Plai
             plain.collect()
         }
     };
+    all.into_iter()
+        .filter(|row| passes(row, case, rows, end))
+        .collect()
+}
+
+/// Whether an operation touches the window and passes the filter.
+fn passes(row: &Plain, case: &Case, rows: &Collected, end: i64) -> bool {
     let filter = &case.filter;
-    let passes = |row: &Plain| {
-        let touches = case.window.is_none_or(|window| {
-            let stop = row.ts_end.unwrap_or(i64::MAX);
-            let inside = stop > window.begin || (stop == row.ts && row.ts >= window.begin);
-            row.ts < window.end && inside
-        });
-        let losses = rows.lost_events.iter();
-        let ends = losses.filter(|loss| loss.ts_end.unwrap_or(loss.ts) > row.ts);
-        let until = ends.map(|loss| loss.ts.max(row.ts)).min();
-        let known = match (row.dur, row.ts_end) {
-            (Some(dur), _) => dur,
-            (None, Some(_)) if row.is_paired => 0,
-            (None, Some(ts_end)) => ts_end - row.ts,
-            (None, None) if row.is_paired => until.unwrap_or(end).min(end) - row.ts,
-            (None, None) => end - row.ts,
-        };
-        let of_pid = |pid: i32| row.pid == Some(pid);
-        touches
-            && filter.dur_min.is_none_or(|min| known >= min)
-            && filter
-                .size_min
-                .is_none_or(|min| row.bytes.is_none_or(|size| size >= min))
-            && (filter.pids.is_empty() || filter.pids.iter().any(|pid| of_pid(*pid)))
-            && (!filter.errors_only || row.failed)
+    let touches = case.window.is_none_or(|window| {
+        let stop = row.ts_end.unwrap_or(i64::MAX);
+        let inside = stop > window.begin || (stop == row.ts && row.ts >= window.begin);
+        row.ts < window.end && inside
+    });
+    let losses = rows.lost_events.iter();
+    let ends = losses.filter(|loss| loss.ts_end.unwrap_or(loss.ts) > row.ts);
+    let until = ends.map(|loss| loss.ts.max(row.ts)).min();
+    let known = match (row.dur, row.ts_end) {
+        (Some(dur), _) => dur,
+        (None, Some(_)) if row.is_paired => 0,
+        (None, Some(ts_end)) => ts_end - row.ts,
+        (None, None) if row.is_paired => until.unwrap_or(end).min(end) - row.ts,
+        (None, None) => end - row.ts,
     };
-    all.into_iter().filter(passes).collect()
+    let of_pid = |pid: i32| row.pid == Some(pid);
+    touches
+        && filter.dur_min.is_none_or(|min| known >= min)
+        && filter
+            .size_min
+            .is_none_or(|min| row.bytes.is_none_or(|size| size >= min))
+        && (filter.pids.is_empty() || filter.pids.iter().any(|pid| of_pid(*pid)))
+        && (!filter.errors_only || row.failed)
 }
 
 /// Rows of each group, by key.

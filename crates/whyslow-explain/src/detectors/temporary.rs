@@ -109,12 +109,7 @@ pub(super) fn find(
     })?;
     let mut found: Vec<((i32, String), Files)> = found.into_iter().collect();
     found.retain(|((upid, pattern), files)| {
-        files.made >= FILES_MIN
-            && (files.written >= BYTES_MIN
-                || (files.made >= FILES_MANY && files.written >= BYTES_OF_MANY))
-            && files.deleted as f64 >= DELETED_MIN * files.made as f64
-            && pattern.contains('*')
-            && !counted.process(*upid).is_tracer
+        are_temporary(files) && pattern.contains('*') && !counted.process(*upid).is_tracer
     });
     found.index_sort_by_key(|(key, files)| (std::cmp::Reverse(files.written), key.clone()));
     let mut observations = Vec::new();
@@ -125,6 +120,14 @@ pub(super) fn find(
         }
     }
     Ok(observations)
+}
+
+/// Whether these are enough files and bytes to matter, and most of the files were deleted.
+fn are_temporary(files: &Files) -> bool {
+    files.made >= FILES_MIN
+        && (files.written >= BYTES_MIN
+            || (files.made >= FILES_MANY && files.written >= BYTES_OF_MANY))
+        && files.deleted as f64 >= DELETED_MIN * files.made as f64
 }
 
 /// Adds the function that creates them, if samples show it.
@@ -187,7 +190,6 @@ fn observation(
         if bursts == 1 { "" } else { "s" },
         mebibytes(per_burst),
     );
-    let number = |name: &str, value: f64| (name.to_owned(), value);
     Some(Observation {
         kind: "temporary_files".into(),
         culprit: actor(&process.comm, process.pid, tid),
@@ -198,22 +200,28 @@ fn observation(
         begin_ns: first,
         end_ns: last,
         summary,
-        numbers: vec![
-            number("files", files.made as f64),
-            number("files_inferred", files.inferred as f64),
-            number("deleted", files.deleted as f64),
-            number("bytes_written", files.written as f64),
-            number("bytes_read", files.read as f64),
-            number("life_ns_median", life as f64),
-            number("bursts", bursts as f64),
-            number("bytes_per_burst", per_burst as f64),
-        ],
+        numbers: numbers(&files, life, (bursts, per_burst)),
         evidence: Vec::new(),
         shown_by: process.pid.map(|pid| format!("whyslow files top {recording} --pid {pid}")),
         suggestions: vec![
             "keep the data in memory, or put these files on a tmpfs: all of them are deleted anyway".into(),
         ],
     })
+}
+
+/// The numbers of the observation, under the names that its readers know.
+fn numbers(files: &Files, life: Ns, (bursts, per_burst): (usize, i64)) -> Vec<(String, f64)> {
+    let number = |name: &str, value: f64| (name.to_owned(), value);
+    vec![
+        number("files", files.made as f64),
+        number("files_inferred", files.inferred as f64),
+        number("deleted", files.deleted as f64),
+        number("bytes_written", files.written as f64),
+        number("bytes_read", files.read as f64),
+        number("life_ns_median", life as f64),
+        number("bursts", bursts as f64),
+        number("bytes_per_burst", per_burst as f64),
+    ]
 }
 
 fn named(process: &Process, tid: Option<i32>) -> String {

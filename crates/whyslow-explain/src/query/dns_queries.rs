@@ -227,16 +227,7 @@ impl Explainer<'_> {
                 end_ns: query.ts_end,
                 cut: None,
             },
-            group: Some(Group {
-                operation: format!("DNS queries to {server} by {}", group.like.comm),
-                count: group.count,
-                threads: group.threads(),
-                processes: group.processes(),
-                dur_ns_total: group.total,
-                dur_ns_max: longest.dur,
-                walked: 0,
-                ..Group::default()
-            }),
+            group: Some(counted(group, longest.dur)),
             contention: None,
             versus: None,
             baseline: group.baseline.clone(),
@@ -258,6 +249,21 @@ impl Explainer<'_> {
             ],
             reproduce: format!("whyslow nameservers top {}", self.query.recording),
         })
+    }
+}
+
+/// How many such queries there were. None is walked: the waiting thread is not known.
+fn counted(group: &SlowGroup, dur_ns_max: Ns) -> Group {
+    let (comm, server) = (&group.like.comm, &group.like.call);
+    Group {
+        operation: format!("DNS queries to {server} by {comm}"),
+        count: group.count,
+        threads: group.threads(),
+        processes: group.processes(),
+        dur_ns_total: group.total,
+        dur_ns_max,
+        walked: 0,
+        ..Group::default()
     }
 }
 

@@ -57,6 +57,9 @@ struct SlowRequests<'r> {
     excess: Ns,
 }
 
+/// Slow requests, and what explains them: those of clients and of servers differ in it.
+type Explained<'r> = (&'r RequestExplainer<'r>, SlowRequests<'r>);
+
 /// Finds slow requests that are not part of `reported` by a load generator or a log.
 pub(super) fn find(
     tables: &dyn Tables,
@@ -92,7 +95,7 @@ pub(super) fn find(
     let of_server = |row: &Request| !has_log && !served.contains_key(&row.id);
     let of_client =
         |row: &Request| row.same_as.is_none() && !(has_log && row.parent_request.is_some());
-    let mut groups: Vec<(&RequestExplainer<'_>, SlowRequests<'_>)> = Vec::new();
+    let mut groups: Vec<Explained<'_>> = Vec::new();
     groups.extend(
         slow(&of_clients, of_client)
             .into_iter()
@@ -103,19 +106,7 @@ pub(super) fn find(
             .into_iter()
             .map(|one| (&of_servers, one)),
     );
-    let all_slow: FxHashSet<i64> = groups
-        .iter()
-        .flat_map(|(_, group)| group.slow.iter().map(|request| request.id))
-        .collect();
-    let is_slow = |id: i64| all_slow.contains(&id);
-    for (_, group) in &mut groups {
-        group.slow.retain(|request| {
-            let parent = request.parent_request;
-            let client = parent.and_then(|parent| served.get(&parent));
-            !(parent.is_some_and(is_slow) || client.is_some_and(|client| is_slow(*client)))
-        });
-    }
-    groups.retain(|(_, group)| !group.slow.is_empty());
+    remove_nested(&mut groups, &served);
     groups.index_sort_by_key(|(_, group)| std::cmp::Reverse((group.excess, group.slow[0].id)));
     for (explainer, group) in groups.iter().take(GROUPS) {
         let chosen = chosen(&group.slow);
@@ -133,16 +124,40 @@ pub(super) fn find(
         }
         found.findings.push(finding(explainer, group, &busy)?);
     }
-    if groups.len() > GROUPS {
-        let more = groups[GROUPS..].iter();
-        let longest = more.map(|(_, group)| group.slow[0].dur.unwrap_or(0)).max();
-        found.notes.push(format!(
-            "{} more kinds of slow requests were not followed (up to {}): list them with `whyslow requests top`",
-            groups.len() - GROUPS,
-            sentence::length(longest.unwrap_or(0))
-        ));
-    }
+    found.notes.extend(not_followed(&groups));
     Ok(found)
+}
+
+/// Removes requests that were sent for another slow one: they are part of it. `served` has the
+/// request of the client for each request of a server.
+fn remove_nested(groups: &mut Vec<Explained<'_>>, served: &FxHashMap<i64, i64>) {
+    let all_slow: FxHashSet<i64> = groups
+        .iter()
+        .flat_map(|(_, group)| group.slow.iter().map(|request| request.id))
+        .collect();
+    let is_slow = |id: i64| all_slow.contains(&id);
+    for (_, group) in groups.iter_mut() {
+        group.slow.retain(|request| {
+            let parent = request.parent_request;
+            let client = parent.and_then(|parent| served.get(&parent));
+            !(parent.is_some_and(is_slow) || client.is_some_and(|client| is_slow(*client)))
+        });
+    }
+    groups.retain(|(_, group)| !group.slow.is_empty());
+}
+
+/// Reports how many groups have no finding because there are too many.
+fn not_followed(groups: &[Explained<'_>]) -> Option<String> {
+    if groups.len() <= GROUPS {
+        return None;
+    }
+    let more = groups[GROUPS..].iter();
+    let longest = more.map(|(_, group)| group.slow[0].dur.unwrap_or(0)).max();
+    Some(format!(
+        "{} more kinds of slow requests were not followed (up to {}): list them with `whyslow requests top`",
+        groups.len() - GROUPS,
+        sentence::length(longest.unwrap_or(0))
+    ))
 }
 
 /// The slow requests among those that `is_of` accepts, by key.

@@ -152,8 +152,11 @@ fn calls_of_four_processes_are_not_those_of_one() {
         );
     }
     let report = trace.report(&Query::default());
-    let who = &report.findings[0].page.who;
-    assert!(who.contains(" and 3 other processes: 4 sync()"), "{who}");
+    let culprit = &report.findings[0].page.who;
+    assert!(
+        culprit.contains(" and 3 other processes: 4 sync()"),
+        "{culprit}"
+    );
 }
 
 /// Reads of two disks by one thread, one of them slower; device and duration in µs of each.

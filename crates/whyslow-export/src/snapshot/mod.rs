@@ -41,7 +41,8 @@ const BY_NAME: [&str; 7] = [
     "frame",
 ];
 /// Kept whatever their time is: each applies until the next one.
-const STANDING: [&str; 1] = ["resolver_file"];
+// Of operations that started before, a former loss limits until when they are known to have lasted.
+const STANDING: [&str; 2] = ["resolver_file", "lost_events"];
 /// Rows between two checks for an interruption.
 const ROWS_PER_CHECK: u64 = 1 << 16;
 const SECOND: Ns = 1_000_000_000;

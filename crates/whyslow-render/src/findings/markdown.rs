@@ -105,6 +105,24 @@ fn one_finding(out: &mut String, number: usize, finding: &Finding, style: &TextS
     evidence(out, finding, style);
 }
 
+/// The parts of a finding as a table.
+fn parts(out: &mut String, finding: &Finding, style: &TextStyle) {
+    out.push_str(
+        "| time | share | grade | mechanism | culprit and object |\n|---:|---:|---|---|---|\n",
+    );
+    for part in &finding.parts {
+        let _ = writeln!(
+            out,
+            "| {} | {:.1} % | {} | {} | {} |",
+            length(part.dur_ns),
+            part.share * 100.0,
+            grade(part),
+            part.mechanism,
+            plain(&about(part), style)
+        );
+    }
+}
+
 fn evidence(out: &mut String, finding: &Finding, style: &TextStyle) {
     let plain = |text: &str| plain(text, style);
     let _ = writeln!(
@@ -123,20 +141,7 @@ fn evidence(out: &mut String, finding: &Finding, style: &TextStyle) {
     if !compared.is_empty() || versus.is_some() {
         out.push('\n');
     }
-    out.push_str(
-        "| time | share | grade | mechanism | culprit and object |\n|---:|---:|---|---|---|\n",
-    );
-    for part in &finding.parts {
-        let _ = writeln!(
-            out,
-            "| {} | {:.1} % | {} | {} | {} |",
-            length(part.dur_ns),
-            part.share * 100.0,
-            grade(part),
-            part.mechanism,
-            plain(&about(part))
-        );
-    }
+    parts(out, finding, style);
     out.push('\n');
     for hop in &finding.chain {
         let _ = writeln!(

@@ -27,8 +27,9 @@ pub(super) fn style() -> TextStyle {
     }
 }
 
-pub(super) fn top() -> Answer {
-    let columns = vec![
+/// Columns of the slowest operations.
+fn top_columns() -> Vec<AnswerColumn> {
+    vec![
         AnswerColumn::new("ts_ns", "begin", Measure::Time),
         AnswerColumn::new("ts_end_ns", "end", Measure::Time).priority(6),
         AnswerColumn::new("dur_ns", "duration", Measure::Duration),
@@ -38,8 +39,11 @@ pub(super) fn top() -> Answer {
         AnswerColumn::new("pid", "pid", Measure::Count).priority(3),
         AnswerColumn::new("path", "path", Measure::Path),
         AnswerColumn::new("id", "id", Measure::Id).priority(1),
-    ];
-    let mut table = AnswerTable::new("top", "slowest operations", columns);
+    ]
+}
+
+pub(super) fn top() -> Answer {
+    let mut table = AnswerTable::new("top", "slowest operations", top_columns());
     table.rows = vec![
         vec![
             (T - 270_174_076).into(),

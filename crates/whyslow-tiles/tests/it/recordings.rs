@@ -188,6 +188,8 @@ fn every_call_and_request_is_in_a_heat_map() {
             let query = Query {
                 window: Some(Window::new(heat.begin_ns, end)),
                 interval: Some(heat.width_ns),
+                // The tiles have all calls.
+                waits: true,
                 ..all(kind, Verb::Heat, &by)
             };
             let table = &evaluate(recording, &query).expect("an answer").tables[0];

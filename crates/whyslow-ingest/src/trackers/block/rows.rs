@@ -87,12 +87,7 @@ impl Rows {
         let has_queue_time = io
             .ts_issue
             .is_some_and(|issue| judge(kind(true), (io.ts, issue)).has_duration());
-        let (ts_end, cut) = match end {
-            End::Completed(ts) if !pairing.is_certain() => (Some(ts), Some(CUT_UNCERTAIN)),
-            End::Completed(ts) => (Some(ts), None),
-            End::OfUnknownBegin(ts) => (Some(ts), Some("begin")),
-            End::Unknown => (None, Some("end")),
-        };
+        let (ts_end, cut) = end_and_cut(end, pairing);
         let is_whole = matches!(end, End::Completed(_)) && pairing.has_duration();
         let whole = ts_end.filter(|_| is_whole);
         let since = |ts: Ns| whole.map(|end: Ns| end.saturating_sub(ts));
@@ -166,6 +161,16 @@ impl Rows {
             .letters
             .entry(op << 5 | bits)
             .or_insert_with(|| symbols.intern(&flags.letters()))
+    }
+}
+
+/// When an I/O ended, and what of it was not seen.
+fn end_and_cut(end: End, pairing: Pairing) -> (Option<Ns>, Option<&'static str>) {
+    match end {
+        End::Completed(ts) if !pairing.is_certain() => (Some(ts), Some(CUT_UNCERTAIN)),
+        End::Completed(ts) => (Some(ts), None),
+        End::OfUnknownBegin(ts) => (Some(ts), Some("begin")),
+        End::Unknown => (None, Some("end")),
     }
 }
 

@@ -149,7 +149,7 @@ pub(crate) fn calls_count_once(place: &Place) -> i64 {
     let tid = tid.recv().expect("it has one").to_string();
     let pid = std::process::id().to_string();
     let of_thread = ["-p", &pid, "-t", &tid];
-    let mut stats = LiveQuery::start(place, &["syscalls", "stats"], &of_thread);
+    let mut stats = LiveQuery::start(place, &["syscalls", "stats", "--waits"], &of_thread);
     let mut usage = LiveQuery::start(place, &["io", "usage", "--by", "tid"], &of_thread);
     go.send(()).expect("it waits");
     stats.wait_for(4);

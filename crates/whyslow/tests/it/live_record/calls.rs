@@ -51,14 +51,17 @@ fn calls_and_errors_equal_those_of_strace() {
         return skip(Need::Tools, "strace is not installed, or may not trace");
     };
     record(&place, &[], SCRIPT);
-    let mut ours: Counts = rows(&place, &["syscalls", "stats", "rec.wsl", "--by", "name"])
-        .iter()
-        .map(|row| {
-            let number = |name: &str| row[name].as_i64().expect("a number");
-            let name = row["name"].as_str().expect("a name").to_owned();
-            (name, (number("count"), number("errors")))
-        })
-        .collect();
+    let mut ours: Counts = rows(
+        &place,
+        &["syscalls", "stats", "rec.wsl", "--by", "name", "--waits"],
+    )
+    .iter()
+    .map(|row| {
+        let number = |name: &str| row[name].as_i64().expect("a number");
+        let name = row["name"].as_str().expect("a name").to_owned();
+        (name, (number("count"), number("errors")))
+    })
+    .collect();
     // The recorder starts the command, which adds system calls; strace does not count exits.
     for name in ["execve", "exit_group", "prctl"] {
         let counts = (ours.remove(name), theirs.remove(name));

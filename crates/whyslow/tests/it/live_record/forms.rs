@@ -45,7 +45,7 @@ fn held(options: &str) -> Option<Recorded> {
     }
     let disk = std::fs::read_to_string(place.join("disk")).expect("the script wrote it");
     let ours = |query: &[&str]| rows(&place, &[query, &["-c", "naps83"]].concat());
-    let calls = ours(&["syscalls", "stats", "rec.wsl", "--by", "name"]);
+    let calls = ours(&["syscalls", "stats", "rec.wsl", "--by", "name", "--waits"]);
     let call = |row: &serde_json::Value| {
         let name = row["name"].as_str().expect("a name").to_owned();
         (name, row["count"].as_i64().expect("a count"))
