@@ -10,18 +10,17 @@ use whyslow_model::answer::AnswerTable;
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
-use crate::filter::Selector;
+use crate::filter::{Kept, Selector};
 use crate::grouping::{Grouping, Object};
 use crate::idle_sleeps::IdleSleeps;
 use crate::keys::Key;
-use crate::losses::LostEnds;
+use crate::lost_ends::LostEnds;
 use crate::pass::{Ids, Pass};
 use crate::query::{Filter, Query, Verb};
 use crate::scan::Projection;
 use crate::spec::Spec;
 use crate::stack_choice::StackChoice;
 use crate::threads::Names;
-use crate::waits::Kept;
 use crate::{AnalysisError, arrange, interval, uncertain};
 
 pub(crate) struct Context<'q> {
@@ -45,6 +44,30 @@ pub(crate) struct Context<'q> {
     excluded: Option<(&'static str, i64)>,
     /// Caveats found while answering.
     notes: RefCell<Vec<String>>,
+}
+
+/// Rows that a pass includes even if the query leaves them out.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Included {
+    /// Waits for work.
+    pub(crate) waits: bool,
+    /// Rows whose end may belong to another start.
+    pub(crate) uncertain: bool,
+}
+
+impl Included {
+    pub(crate) const WAITS: Self = Self {
+        waits: true,
+        uncertain: false,
+    };
+    pub(crate) const UNCERTAIN: Self = Self {
+        waits: false,
+        uncertain: true,
+    };
+    pub(crate) const ALL: Self = Self {
+        waits: true,
+        uncertain: true,
+    };
 }
 
 impl<'q> Context<'q> {
@@ -215,7 +238,8 @@ impl<'q> Context<'q> {
         spec: &'static Spec,
         keys: &[Key],
     ) -> Result<Pass, AnalysisError> {
-        let mut pass = self.pass_with_waits(spec, keys, &self.query.filter, self.selected)?;
+        let filter = &self.query.filter;
+        let mut pass = self.pass_including(Included::WAITS, spec, keys, filter, self.selected)?;
         self.drop_excluded(spec, &mut pass);
         self.drop_unended(spec, &mut pass);
         self.keep(Kept::Waits, spec, &mut pass);
@@ -268,46 +292,13 @@ impl<'q> Context<'q> {
         filter: &Filter,
         window: Option<Window>,
     ) -> Result<Pass, AnalysisError> {
-        let mut pass = self.pass_with_waits(spec, keys, filter, window)?;
-        if self.leaves_waits_out(spec) {
-            self.keep(Kept::Others, spec, &mut pass);
-        }
-        Ok(pass)
+        self.pass_including(Included::default(), spec, keys, filter, window)
     }
 
-    /// The same, including rows whose end may belong to another start, for any query.
-    pub(crate) fn pass_with_uncertain(
+    /// The same, including rows that the query leaves out.
+    pub(crate) fn pass_including(
         &self,
-        spec: &'static Spec,
-        keys: &[Key],
-        filter: &Filter,
-        window: Option<Window>,
-    ) -> Result<Pass, AnalysisError> {
-        let mut pass = self.pass_with_all(spec, keys, filter, window)?;
-        if self.leaves_waits_out(spec) {
-            self.keep(Kept::Others, spec, &mut pass);
-        }
-        Ok(pass)
-    }
-
-    /// The same, including waits for work.
-    pub(crate) fn pass_with_waits(
-        &self,
-        spec: &'static Spec,
-        keys: &[Key],
-        filter: &Filter,
-        window: Option<Window>,
-    ) -> Result<Pass, AnalysisError> {
-        let mut pass = self.pass_with_all(spec, keys, filter, window)?;
-        if uncertain::are_left_out(self, spec)? {
-            pass.selector.leave_uncertain_out(&mut pass.projection);
-        }
-        Ok(pass)
-    }
-
-    /// The same, including both.
-    pub(crate) fn pass_with_all(
-        &self,
+        included: Included,
         spec: &'static Spec,
         keys: &[Key],
         filter: &Filter,
@@ -338,12 +329,19 @@ impl<'q> Context<'q> {
             selector.only_stacks(Arc::clone(stacks), &mut projection);
         }
         let grouping = Grouping::new(spec, (keys, Object::First), &self.names, &mut projection);
-        Ok(Pass {
+        if !included.uncertain && uncertain::are_left_out(self, spec)? {
+            selector.leave_uncertain_out(&mut projection);
+        }
+        let mut pass = Pass {
             projection,
             selector,
             grouping,
             selected: window,
-        })
+        };
+        if !included.waits && self.leaves_waits_out(spec) {
+            self.keep(Kept::Others, spec, &mut pass);
+        }
+        Ok(pass)
     }
 
     /// Splits a filter. Rows that are parts of others are also selected by the rest of it, through

@@ -23,6 +23,7 @@ mod key;
 mod keys;
 mod kinds;
 mod losses;
+mod lost_ends;
 mod mapped;
 mod needs;
 mod next;
@@ -66,7 +67,7 @@ pub mod bursts {
 pub mod read {
     pub use crate::fold::in_order;
     pub use crate::globs::thread_names;
-    pub use crate::losses::{Length, LostEnds};
+    pub use crate::lost_ends::{Length, LostEnds};
     pub use crate::scan::{ColumnRef, Ints, PerWord, Projection, Texts};
     pub use crate::uncertain::{Uncertain, UncertainRows};
     pub use crate::wall_samples::{Observed, WallSamples};

@@ -12,7 +12,7 @@ use whyslow_model::{Shape, Window};
 use whyslow_store::Tables;
 
 use crate::AnalysisError;
-use crate::context::Context;
+use crate::context::{Context, Included};
 use crate::fold::in_order;
 use crate::kinds::{PAGES, RECLAIM};
 use crate::needs::Need;
@@ -234,14 +234,20 @@ fn rows_in(
     spec: &'static Spec,
     window: Option<Window>,
 ) -> Result<u64, AnalysisError> {
-    let pass = context.pass_with_all(spec, &[], &Filter::default(), window)?;
+    let pass = context.pass_including(Included::ALL, spec, &[], &Filter::default(), window)?;
     let counts = pass.run(context.tables, &Count)?;
     Ok(counts.into_values().sum())
 }
 
 /// Whether there is a row in the window of the query: reads no further than the first one.
 fn has_any(context: &Context<'_>, spec: &'static Spec) -> Result<bool, AnalysisError> {
-    let pass = context.pass_with_all(spec, &[], &Filter::default(), context.selected())?;
+    let pass = context.pass_including(
+        Included::ALL,
+        spec,
+        &[],
+        &Filter::default(),
+        context.selected(),
+    )?;
     let mut verdicts = pass.selector.verdicts();
     let (mut rows, mut found) = (Vec::new(), false);
     in_order(

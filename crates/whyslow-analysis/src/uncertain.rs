@@ -9,7 +9,7 @@ use whyslow_model::tables::CUT_UNCERTAIN;
 use whyslow_store::Tables;
 
 use crate::AnalysisError;
-use crate::context::Context;
+use crate::context::{Context, Included};
 use crate::pass::Count;
 use crate::query::Verb;
 use crate::scan::{ColumnRef, Projection, Texts, per_word};
@@ -78,7 +78,8 @@ pub(crate) fn note(context: &Context<'_>, spec: &'static Spec) -> Result<(), Ana
         return Ok(());
     }
     let filter = &context.query.filter;
-    let mut pass = context.pass_with_uncertain(spec, &[], filter, context.selected())?;
+    let mut pass =
+        context.pass_including(Included::UNCERTAIN, spec, &[], filter, context.selected())?;
     pass.selector.only_uncertain(&mut pass.projection);
     let counts = pass.run(context.tables, &Count)?;
     let count: u64 = counts.into_values().sum();

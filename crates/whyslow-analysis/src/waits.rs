@@ -9,6 +9,7 @@ use whyslow_model::sort::IndexSort;
 
 use crate::AnalysisError;
 use crate::context::Context;
+use crate::filter::Kept;
 use crate::fold::Spot;
 use crate::keys::{Key, KeyValue};
 use crate::pass::{Pass, Summing};
@@ -35,15 +36,6 @@ impl Query {
             .cloned()
             .collect()
     }
-}
-
-/// Which rows a pass keeps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kept {
-    /// Waits for work.
-    Waits,
-    /// All others.
-    Others,
 }
 
 impl Context<'_> {

@@ -145,7 +145,7 @@ impl<'m> Blame<'m> {
         blamed.part.dur_ns += length;
         blamed.part.pieces += 1;
         blamed.by_grade[grade as usize] += length;
-        if interval.reason.mechanism == "network_remote" {
+        if is_elsewhere(&interval.reason) {
             blamed.remote.push(place as u32);
         }
         let longest = &walk.intervals[blamed.longest];
@@ -536,4 +536,11 @@ pub(crate) fn by_culprit(
     }
     order.index_sort_by_key(|(place, sums)| (std::cmp::Reverse(sums.iter().sum::<Ns>()), *place));
     order
+}
+
+/// Whether what the wait was for may be in another recording: of another host, or of a process of
+/// this host that is not in this one.
+fn is_elsewhere(reason: &Reason) -> bool {
+    let is_unidentified = reason.target == BlameTarget::Unknown;
+    reason.mechanism == "network_remote" || (reason.mechanism == "local_ipc" && is_unidentified)
 }

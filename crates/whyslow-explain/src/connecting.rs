@@ -9,7 +9,7 @@ use whyslow_model::Ns;
 
 use crate::blame_target::{BlameTarget, Object, Reason, Step};
 use crate::middlemen::{is_idle_wait, waits_for_any};
-use crate::peers::{self, is_receiving, is_sending};
+use crate::peers::socket_calls::{is_checked, is_receiving, is_same, is_sending};
 use crate::report::Grade;
 use crate::window_slice::{Call, Segment, TextId, WindowSlice};
 
@@ -17,8 +17,6 @@ use crate::window_slice::{Call, Segment, TextId, WindowSlice};
 const EINPROGRESS: i32 = 115;
 /// Longest time between such a call and the wait for it, and between that and the next use.
 const NEAR_NS: Ns = 50_000_000;
-/// Option of a socket that shows whether it could connect: `SO_ERROR`.
-const SO_ERROR: i64 = 4;
 
 /// Whether a sleep in a call is a wait for a connection.
 pub(crate) fn connects(slice: &WindowSlice, sleep: &Segment, call: &Call) -> bool {
@@ -41,18 +39,11 @@ pub(crate) fn pending(slice: &WindowSlice, sleep: &Segment, call: &Call) -> Opti
         next.begin >= call.end && uses
     });
     match next {
-        Some(next) => next
-            .path
-            .is_some_and(|path| peers::is_same(slice, path, peer)),
+        Some(next) => next.path.is_some_and(|path| is_same(slice, path, peer)),
         // An event loop may have waited for any other of its descriptors.
         None => !slice.text(call.name).starts_with("epoll"),
     }
     .then_some(peer)
-}
-
-/// Whether a call checks if a socket could connect.
-pub(crate) fn is_checked(slice: &WindowSlice, call: &Call) -> bool {
-    slice.text(call.name) == "getsockopt" && call.flags == Some(SO_ERROR)
 }
 
 /// The rest of a wait for a connection after the thread that accepts connections was ready for more:

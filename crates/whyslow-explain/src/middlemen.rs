@@ -8,7 +8,7 @@
 use whyslow_model::Ns;
 
 use crate::blame_target::{BlameTarget, Reason};
-use crate::network::name_server;
+use crate::network::name_server::name_server;
 use crate::wait_kind::{Wait, WaitKind};
 use crate::window_slice::{Call, Exchange, Segment, State, Turn, Utid, WindowSlice};
 

@@ -5,12 +5,16 @@
 //! steered to) the sender is found by the addresses of the connection. A process of this host is
 //! never another host, even if it is not known which one it is.
 
+pub(crate) mod socket_calls;
+
 use whyslow_model::Ns;
 
+use self::socket_calls::{is_checked, is_sending, is_socket};
+pub(crate) use self::socket_calls::{is_receiving, is_same, is_sending_data};
 use crate::addresses::{is_loopback, plain, split};
 use crate::blame_target::{BlameTarget, Object, Proof, Reason};
-use crate::classify::{Sleep, follow};
-use crate::connecting::{connects, is_checked, pending};
+use crate::classify::sleep::{Sleep, follow};
+use crate::connecting::{connects, pending};
 use crate::middlemen::waits_for_any;
 use crate::report::Grade;
 use crate::window_slice::{Call, Segment, State, TextId, Utid, Wake, WindowSlice};
@@ -324,11 +328,6 @@ pub(crate) fn used_next(slice: &WindowSlice, sleep: &Segment, call: &Call) -> Op
     })
 }
 
-/// Whether two addresses are the same, however they are written.
-pub(crate) fn is_same(slice: &WindowSlice, one: TextId, other: TextId) -> bool {
-    one == other || plain(slice.text(one)) == plain(slice.text(other))
-}
-
 /// Whether an address is one of this host.
 pub(crate) fn is_own(slice: &WindowSlice, address: TextId) -> bool {
     slice.connections.is_own(slice.text(address))
@@ -342,51 +341,4 @@ pub(crate) fn is_client(slice: &WindowSlice, server: Utid, call: &Call) -> bool 
     let upid = slice.thread_table.upid(server);
     let at = slice.connections.processes_at(slice.text(address));
     upid.is_some_and(|upid| at.contains(&upid))
-}
-
-/// Whether the object of a call may be an IP socket: a descriptor from before the recording, or one
-/// that was accepted in a call from before it, has an unknown class.
-fn is_socket(slice: &WindowSlice, call: &Call) -> bool {
-    call.fd_class
-        .is_none_or(|class| matches!(slice.text(class), "inet" | "inet6" | "socket" | "unknown"))
-}
-
-pub(crate) fn is_sending(slice: &WindowSlice, call: &Call) -> bool {
-    is_socket(slice, call)
-        && matches!(
-            slice.text(call.name),
-            "sendto"
-                | "sendmsg"
-                | "sendmmsg"
-                | "send"
-                | "write"
-                | "writev"
-                | "sendfile"
-                | "sendfile64"
-                | "splice"
-                | "connect"
-                | "shutdown"
-                | "close"
-        )
-}
-
-/// Whether a call sends data, rather than opening or closing a connection.
-pub(crate) fn is_sending_data(slice: &WindowSlice, call: &Call) -> bool {
-    is_sending(slice, call) && !matches!(slice.text(call.name), "connect" | "shutdown" | "close")
-}
-
-pub(crate) fn is_receiving(slice: &WindowSlice, call: &Call) -> bool {
-    is_socket(slice, call)
-        && matches!(
-            slice.text(call.name),
-            "recvfrom"
-                | "recvmsg"
-                | "recvmmsg"
-                | "recv"
-                | "read"
-                | "readv"
-                | "splice"
-                | "close"
-                | "shutdown"
-        )
 }

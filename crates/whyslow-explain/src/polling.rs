@@ -7,7 +7,7 @@
 use whyslow_model::Ns;
 
 use crate::blame_target::{BlameTarget, Object, Proof, Reason};
-use crate::classify::{Sleep, follow};
+use crate::classify::sleep::{Sleep, follow};
 use crate::middlemen::WAITS_FOR_ANY;
 use crate::report::Grade;
 use crate::window_slice::{Call, Segment, State, TextId, Utid, WindowSlice};

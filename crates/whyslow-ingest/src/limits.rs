@@ -31,3 +31,5 @@ pub(crate) const CACHE_BYTES_MAX: u64 = 8 << 30;
 pub(crate) const CACHE_IN_USE_SECONDS: u64 = 600;
 /// Age at which leftovers of interrupted imports are removed from the cache.
 pub(crate) const CACHE_LEFTOVER_SECONDS: u64 = 24 * 3600;
+/// Maximum number of CPUs: twice the number that Linux can be built for.
+pub(crate) const CPUS_MAX: usize = 1 << 14;

@@ -3,7 +3,7 @@
 const FILE_LINES_MAX: usize = 1000;
 const FILE_LINES_SECOND_LOOK: usize = 600;
 /// Number of files that exceed the second limit without a reason: it may only decrease.
-pub(super) const LONG_FILES_MAX: usize = 7;
+pub(super) const LONG_FILES_MAX: usize = 4;
 const FUNCTION_LINES_MAX: usize = 70;
 /// A function with at most this average arm length is a dispatch, which may be long.
 const ARM_LINES_MAX: usize = 9;

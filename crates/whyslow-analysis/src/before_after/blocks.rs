@@ -15,7 +15,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Latency;
+use super::latency::Latency;
 
 /// Number of blocks of the coarsest split.
 const BLOCKS_MIN: usize = 12;

@@ -1,9 +1,8 @@
 //! Attributes the difference of the means to phases: means of phases add up, percentiles do not.
 
-use super::Latency;
 use super::blocks::{Both, Certainty, Cut, normal_of_student, widening};
+use super::latency::{Latency, PHASES_MAX};
 use super::quantiles::at;
-use super::read::PHASES_MAX;
 use super::verdict::Difference;
 use crate::statistics::{Dice, normal_tail};
 

@@ -10,6 +10,7 @@
 
 mod assertions;
 mod blocks;
+mod latency;
 mod means;
 mod quantiles;
 #[cfg(test)]
@@ -26,9 +27,10 @@ mod tables;
 mod verdict;
 
 pub use assertions::{Assertion, Outcome, check, check_table};
+pub use latency::Latency;
 pub use read::{Request, Requests};
 pub use tables::{CompareOptions, Compared, compare_requests};
-pub use verdict::Verdict;
+pub use verdict::{LEVEL, Verdict};
 
 use whyslow_model::Ns;
 
@@ -38,26 +40,8 @@ use means::Means;
 use quantiles::Quantile;
 use shares::Share;
 
-/// False positive rate over all tests of a comparison.
-pub const LEVEL: f64 = 0.05;
-
 /// Percentiles that are compared.
 pub(crate) const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
-
-/// A request, reduced to what the comparison needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Latency {
-    /// Start, ns since the epoch.
-    pub ts: Ns,
-    /// In ns; `None` if it failed before anything could be measured.
-    pub dur: Option<Ns>,
-    /// Whether it counts as an error.
-    pub failed: bool,
-    /// The worker, which runs one request at a time; its requests may be correlated.
-    pub worker: u32,
-    /// In ns, by phase index.
-    pub phases: [Ns; read::PHASES_MAX],
-}
 
 /// One side: measured requests in time order.
 #[derive(Debug, Clone)]
@@ -138,6 +122,20 @@ impl Comparison {
             .chain(over)
             .chain(self.failed.p.as_mut())
             .chain(mean)
+    }
+
+    /// The verdict over all statistics, with adjusted p values.
+    pub(crate) fn verdict(&self, least: f64) -> Verdict {
+        let quantiles = self.quantiles.iter().map(Quantile::difference);
+        let mean = self.means.as_ref().map(Means::difference);
+        let relative = quantiles.chain(mean).map(|one| Verdict::of(one, least));
+        let shares = self
+            .over
+            .iter()
+            .map(|(_, share)| share)
+            .chain([&self.failed]);
+        let shares = shares.map(|one| Verdict::of(one.difference(), 0.0));
+        relative.chain(shares).fold(Verdict::TooFew, Verdict::and)
     }
 }
 

@@ -6,10 +6,10 @@
 //! all requests: so requests are counted by block between some hundred limits around it, and each
 //! replicate is a search among these.
 
-use super::Latency;
 use super::blocks::{
     BLOCKS_MAX, Blocks, Both, Certainty, Cut, degrees, student_of_normal, widening,
 };
+use super::latency::Latency;
 use super::shares;
 use super::spread::spread;
 use super::verdict::Difference;

@@ -7,11 +7,9 @@ use whyslow_model::tables::{RequestPhaseRow, RequestRow};
 use whyslow_model::{Ns, Sym, Symbols, Window};
 use whyslow_store::{Tables, each_row};
 
-use super::Latency;
+use super::latency::{Latency, PHASES_MAX};
 use crate::{AnalysisError, pool_of};
 
-/// Maximum number of distinct phases; of a source with more, the first.
-pub(crate) const PHASES_MAX: usize = 8;
 /// Phases with a column in table `request`.
 const PHASES: [&str; 7] = [
     "queue", "resolve", "connect", "tls", "send", "wait", "receive",

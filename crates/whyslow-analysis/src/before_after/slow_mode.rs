@@ -7,7 +7,7 @@
 
 use whyslow_model::Ns;
 
-use super::Latency;
+use super::latency::Latency;
 
 /// Minimum number of requests above the limit: fewer show no difference.
 const ABOVE_MIN: usize = 5;

@@ -4,7 +4,8 @@
 //! no change although the tests together show none. Such a difference is possible, and is never
 //! called none.
 
-use super::{Comparison, LEVEL};
+/// False positive rate over all tests of a comparison.
+pub const LEVEL: f64 = 0.05;
 
 /// What a comparison of two sets of requests shows, at the level [`LEVEL`] over all its tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -101,22 +102,6 @@ impl Verdict {
     #[cfg(test)]
     pub(crate) fn is_shown(self) -> bool {
         self.rank() == Self::Mixed.rank()
-    }
-}
-
-impl Comparison {
-    /// The verdict over all statistics, with adjusted p values.
-    pub(crate) fn verdict(&self, least: f64) -> Verdict {
-        let quantiles = self.quantiles.iter().map(super::Quantile::difference);
-        let mean = self.means.as_ref().map(super::Means::difference);
-        let relative = quantiles.chain(mean).map(|one| Verdict::of(one, least));
-        let shares = self
-            .over
-            .iter()
-            .map(|(_, share)| share)
-            .chain([&self.failed]);
-        let shares = shares.map(|one| Verdict::of(one.difference(), 0.0));
-        relative.chain(shares).fold(Verdict::TooFew, Verdict::and)
     }
 }
 

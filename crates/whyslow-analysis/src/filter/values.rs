@@ -2,7 +2,8 @@
 
 use std::ops::RangeInclusive;
 
-use super::{Builder, Test};
+use super::builder::Builder;
+use super::condition::Test;
 use crate::AnalysisError;
 use crate::globs::comm_globs;
 use crate::keys::{Key, Shape};

@@ -7,13 +7,20 @@
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use whyslow_model::syscall::waits::{is_filled_by_others, is_filled_device, is_read, is_wait};
 
-use super::{Builder, Clause, Selector, Test, Verdicts};
+use super::clause::{Clause, Verdicts};
 use crate::AnalysisError;
-use crate::idle_sleeps::{IdleSleeps, SLEEPS};
-use crate::scan::{ColumnRef, Projection};
-use crate::waits::Kept;
+use crate::idle_sleeps::IdleSleeps;
+use crate::scan::ColumnRef;
+
+/// Which rows a pass keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// Waits for work.
+    Waits,
+    /// All others.
+    Others,
+}
 
 pub(super) enum WaitTest {
     Calls(Calls),
@@ -21,79 +28,18 @@ pub(super) enum WaitTest {
 }
 
 pub(super) struct Calls {
-    waits: Clause,
-    reads: Clause,
-    is_filled: Clause,
-    is_device: Clause,
-    is_filled_device: Clause,
+    pub(super) waits: Clause,
+    pub(super) reads: Clause,
+    pub(super) is_filled: Clause,
+    pub(super) is_device: Clause,
+    pub(super) is_filled_device: Clause,
 }
 
 pub(super) struct States {
-    sleeps: Clause,
-    ts: ColumnRef,
-    utid: ColumnRef,
-    idle: Arc<IdleSleeps>,
-}
-
-impl Selector {
-    /// Keeps only system calls that wait for work, or only others. The named calls count as others:
-    /// they were selected by name.
-    pub(crate) fn only_waits_of_calls(
-        &mut self,
-        named: Vec<String>,
-        kept: Kept,
-        projection: &mut Projection,
-    ) {
-        let also_named = named.clone();
-        self.add_wait_test(kept, projection, |builder| {
-            let waits = move |name: &str| is_wait(name) && !has(&named, name);
-            let reads = move |name: &str| is_read(name) && !has(&also_named, name);
-            WaitTest::Calls(Calls {
-                waits: builder.text("name", Box::new(waits)),
-                reads: builder.text("name", Box::new(reads)),
-                is_filled: builder.text("fd_class", Box::new(is_filled_by_others)),
-                is_device: builder.text("fd_class", Box::new(|class: &str| class == "dev")),
-                is_filled_device: builder.text("path", Box::new(is_filled_device)),
-            })
-        });
-    }
-
-    /// Keeps only states in which the thread waits for work, or only others.
-    pub(crate) fn only_idle_sleeps(
-        &mut self,
-        idle: Arc<IdleSleeps>,
-        kept: Kept,
-        projection: &mut Projection,
-    ) {
-        self.add_wait_test(kept, projection, |builder| {
-            WaitTest::States(States {
-                sleeps: builder.text("state", Box::new(|state: &str| SLEEPS.contains(&state))),
-                ts: builder.projection.need("ts"),
-                utid: builder.projection.need("utid"),
-                idle,
-            })
-        });
-    }
-
-    fn add_wait_test(
-        &mut self,
-        kept: Kept,
-        projection: &mut Projection,
-        make: impl FnOnce(&mut Builder<'_>) -> WaitTest,
-    ) {
-        let mut builder = Builder {
-            projection,
-            tests: Vec::new(),
-            words: self.words,
-        };
-        let of = make(&mut builder);
-        self.words = builder.words;
-        self.tests.push(Test::Waits { of, kept });
-    }
-}
-
-fn has(named: &[String], name: &str) -> bool {
-    named.iter().any(|named| named == name)
+    pub(super) sleeps: Clause,
+    pub(super) ts: ColumnRef,
+    pub(super) utid: ColumnRef,
+    pub(super) idle: Arc<IdleSleeps>,
 }
 
 impl WaitTest {

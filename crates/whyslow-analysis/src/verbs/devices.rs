@@ -21,7 +21,7 @@ use crate::filter::Verdicts;
 use crate::fold::fold_in_turn;
 use crate::keys::{Key, KeyValue};
 use crate::kinds::BLOCK;
-use crate::losses::{Length, LostEnds};
+use crate::lost_ends::{Length, LostEnds};
 use crate::scan::{ColumnRef, Projection, per_row, per_word};
 use crate::sweep::{InFlight, Parts};
 use crate::uncertain::{self, Uncertain};

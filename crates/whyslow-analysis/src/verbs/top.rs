@@ -16,10 +16,10 @@ use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure};
 
 use super::slug;
 use crate::AnalysisError;
-use crate::context::Context;
+use crate::context::{Context, Included};
 use crate::fold::Spot;
 use crate::keys::{Key, KeyValue, in_order, label};
-use crate::losses::LostEnds;
+use crate::lost_ends::LostEnds;
 use crate::pass::{Pass, Summing};
 use crate::query::{Filter, Sort};
 use crate::rows::{self, Place, Shown};
@@ -221,7 +221,13 @@ fn last_calls(context: &Context<'_>, spec: &Spec) -> Result<Option<LastCalls>, A
     if info.is_none_or(|info| info.unfinished == 0) {
         return Ok(Some(FxHashSet::default()));
     }
-    let mut pass = context.pass_with_waits(all, &[Key::Thread], &Filter::default(), None)?;
+    let mut pass = context.pass_including(
+        Included::WAITS,
+        all,
+        &[Key::Thread],
+        &Filter::default(),
+        None,
+    )?;
     let last = Last(["ts", "id"].map(|name| pass.projection.need(name)));
     let threads = pass.run(context.tables, &last)?.into_iter();
     let known = threads.filter(|(thread, _)| *thread != [KeyValue::Null]);

@@ -226,9 +226,9 @@ impl Rows<'_> {
 
 pub(crate) fn same_form(value: &Value, json: &Json) -> (String, String) {
     let number = |json: &Json| json.as_f64();
-    // The last digit of a tie may be rounded either way.
+    // Equal but for the order of a sum: a tie between two digits may be rounded either way.
     if let (Value::Float(ours), Some(theirs)) = (value, number(json))
-        && (ours - theirs).abs() <= 1e-6 * ours.abs()
+        && (ours - theirs).abs() <= 1e-12 * ours.abs()
     {
         return (shown::cell(value), shown::cell(value));
     }

@@ -25,7 +25,8 @@ fn blocks(recording: &Recording, only_certain: bool) -> Durations {
         !only_certain || cut != Some(CUT_UNCERTAIN)
     });
     let found = certain.filter_map(|row| {
-        let name = format!("{} {}", symbols.get(row.dev_name), symbols.get(row.op));
+        // By number: the name may be among what was lost.
+        let name = format!("{} {}", row.dev, symbols.get(row.op));
         Some(((row.ts, row.sector, name), row.dur?))
     });
     found.collect()
@@ -64,18 +65,7 @@ fn check_durations(complete: &Durations, certain: &Durations, all: &Durations) {
     assert!(wrong.is_empty(), "{} too long: {wrong:?}", wrong.len());
     let limits = longest(complete);
     for ((ts, _, name), dur) in all {
-        // Of a flush with data, only the write may be left.
-        let of_device = || {
-            let device = name.split(' ').next();
-            let same = limits
-                .iter()
-                .filter(|(other, _)| other.split(' ').next() == device);
-            same.map(|(_, dur)| *dur).max()
-        };
-        let limit = limits.get(name.as_str()).copied();
-        // The name of a device may be lost, too.
-        let of_any = || limits.values().copied().max();
-        let limit = limit.or_else(of_device).or_else(of_any).unwrap_or(0);
+        let limit = limits.get(name.as_str()).copied().unwrap_or(0);
         assert!(
             *dur <= limit,
             "{name} at {ts}: {dur} ns, never over {limit}"

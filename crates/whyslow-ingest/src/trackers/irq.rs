@@ -16,8 +16,8 @@ use whyslow_model::event::{Body, Event, IrqKind};
 use whyslow_model::tables::{EmitAll, IrqRow};
 use whyslow_model::{Ns, Sym, Symbols, stat};
 
-use super::CPUS_MAX;
 use super::identity::{Here, Output, ThreadRef};
+use crate::limits::CPUS_MAX;
 
 /// Maximum nesting of handlers on a CPU. On Linux hard interrupts nest in softirqs, and these in
 /// tasks; deeper nesting indicates damage.

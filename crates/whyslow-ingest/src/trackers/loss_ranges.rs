@@ -3,7 +3,7 @@
 use whyslow_model::Ns;
 use whyslow_model::event::{Loss, LossKind};
 
-use super::CPUS_MAX;
+use crate::limits::CPUS_MAX;
 
 /// Maximum number of ranges kept per CPU. Above it the older half is merged into one.
 const RANGES_MAX: usize = 1 << 15;

@@ -10,9 +10,9 @@ use whyslow_model::event::{Hidden, Loss, LossKind};
 use whyslow_model::tables::{EmitAll, LostEventsRow};
 use whyslow_model::{Ns, stat};
 
-use super::CPUS_MAX;
 use super::identity::Output;
 use super::loss_ranges::LossRanges;
+use crate::limits::CPUS_MAX;
 
 /// Maximum number of range ends kept per CPU. Above it the older half is dropped.
 const POINTS_MAX: usize = 1 << 16;

@@ -85,9 +85,6 @@ use wakeup::WakeupTracker;
 use work::WorkTracker;
 use work_item::WorkItemTracker;
 
-/// Maximum number of CPUs: twice the number that Linux can be built for.
-const CPUS_MAX: usize = 1 << 14;
-
 /// All trackers of one machine.
 #[derive(Debug)]
 pub struct Trackers {

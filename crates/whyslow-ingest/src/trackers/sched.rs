@@ -18,12 +18,12 @@ use whyslow_model::event::{Body, Event, Loss, PrevState};
 use whyslow_model::tables::{CpuRow, EmitAll, SchedSliceRow};
 use whyslow_model::{Ns, Sym, Symbols, stat};
 
-use super::CPUS_MAX;
 use super::identity::{Change, Here, Output, Running, ThreadRef};
 use super::last_cpu::LastCpus;
 use super::meter::Meter;
 use super::process::Processes;
 use super::thread_state::ThreadStates;
+use crate::limits::CPUS_MAX;
 
 const END_STATES: [&str; 10] = ["R", "R+", "S", "D", "T", "t", "X", "Z", "P", "I"];
 

@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::fold::Spot;
 use crate::keys::{Key, KeyValue};
 use crate::kinds::BLOCK;
-use crate::losses::LostEnds;
+use crate::lost_ends::LostEnds;
 use crate::pass::{Pass, Summing};
 use crate::query::Filter;
 use crate::rows::Place;

@@ -18,7 +18,7 @@ use crate::context::Context;
 use crate::filter::Verdicts;
 use crate::fold::in_order_by_all;
 use crate::kinds::BLOCK;
-use crate::losses::LostEnds;
+use crate::lost_ends::LostEnds;
 use crate::outlier_baseline::{Completed, InFlight, Issued, Stratum};
 use crate::scan::{ColumnRef, Projection, per_word};
 use crate::uncertain::Uncertain;

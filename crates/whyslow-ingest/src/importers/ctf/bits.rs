@@ -1,8 +1,8 @@
 //! Values at a position in a window.
 
 use super::class::ByteOrder;
-use super::decoded::{Slot, SlotKind};
 use super::plan::{Load, LoadKind, Number, OddLoad, Plan};
+use super::slot::{Slot, SlotKind};
 
 /// Length of the part of a text that is searched for the terminator inline.
 const SHORT_TEXT_BYTES: usize = 16;

@@ -12,14 +12,14 @@ use rustc_hash::FxHashMap;
 
 use self::choices::Branch;
 use super::class::{FieldClass, Role, Scope, StructClass};
-use super::consumer::FieldName;
-use super::decoded::Slot;
 use super::locations::{Defined, Locations};
 use super::phase::Phase;
 use super::plan::{
     Also, BytesKind, Count, MAX_ALIGNMENT_BITS, MAX_DEPTH, MAX_STATIC_BITS, Meaning, NO_SLOT,
     NOTHING_ELSE, Number, OddLoad, Op, Plan, PlanError, ROLE_SLOTS, role_slot,
 };
+use super::slot::Slot;
+use super::want::FieldName;
 
 /// Which fields get a slot.
 #[derive(Clone, Copy)]

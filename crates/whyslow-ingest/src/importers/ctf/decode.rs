@@ -3,10 +3,10 @@
 use super::bits::{
     Places, append_numbers, bytes_slot, first_zero, integer, other_slot, sign_extended, zero_unit,
 };
-use super::decoded::{Slot, SlotKind};
 use super::plan::{
     BytesKind, Choice, Count, Element, Load, Meaning, NO_SLOT, NOTHING_ELSE, Op, Plan, Rows,
 };
+use super::slot::{Slot, SlotKind};
 
 /// Additional bytes at the end of a window, so that a word can be read at its last byte.
 pub(super) const PADDING_BYTES: usize = 16;

@@ -25,9 +25,11 @@ pub mod reader;
 mod render;
 mod resync;
 mod schema;
+mod slot;
 mod stream;
 mod tally;
 mod tsdl;
+mod want;
 mod window;
 
 pub use super::tracepoint::value;

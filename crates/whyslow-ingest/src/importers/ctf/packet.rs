@@ -6,9 +6,9 @@
 
 use super::class::Role;
 use super::decode::{Cursor, Output, Stop, decode};
-use super::decoded::{Slot, SlotKind};
 use super::plan::{ROLE_SLOTS, role_slot};
 use super::schema::{PACKET_MAGIC, Schema};
+use super::slot::{Slot, SlotKind};
 use super::window::Window;
 
 const UUID_SLOT: usize = role_slot(Role::MetadataUuid) as usize;

@@ -6,8 +6,8 @@
 //! Operations that contain others (`Repeat`, `Choose`) are followed by the operations they contain.
 
 use super::class::{ByteOrder, Role};
-use super::consumer::FieldName;
-use super::decoded::{Slot, SlotKind};
+use super::slot::{Slot, SlotKind};
+use super::want::FieldName;
 
 /// In [`Load::slot`] and the like: the value is not requested.
 pub(super) const NO_SLOT: u16 = u16::MAX;

@@ -24,7 +24,7 @@ use whyslow_model::stat::{self, Stat};
 
 use super::assemble::assemble;
 use super::class::EnvironmentValue;
-use super::consumer::{ClassRef, Consumer, Domain, FieldName, Trace, Want};
+use super::consumer::{ClassRef, Consumer, Domain, Trace};
 use super::decode::Output;
 use super::decoded::DecodedEvent;
 use super::error::CtfError;
@@ -34,6 +34,7 @@ use super::metadata::parse_metadata;
 use super::schema::Schema;
 use super::stream::{Plans, Report, Shared, StreamFile, StreamReader};
 use super::tally::{Anomaly, Tally};
+use super::want::{FieldName, Want};
 use crate::archive::{self, Unpacked};
 
 /// Memory for the windows of all streams together, unless single events need more.

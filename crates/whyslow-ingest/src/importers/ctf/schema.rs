@@ -5,12 +5,12 @@ use rustc_hash::FxHashMap;
 use super::class::{ByteOrder, IntegerClass};
 use super::class::{FieldClass, Role, Scope, StreamClass, StructClass, TraceClass};
 use super::compile::{Compiler, Selection};
-use super::consumer::{FieldName, Want};
 use super::cycles::CyclesToNs;
 use super::header::TwoForms;
 use super::locations::{Defined, Locations};
 use super::phase::Phase;
 use super::plan::{Meaning, Plan, PlanError};
+use super::want::{FieldName, Want};
 
 /// First number of a packet, if its header has one.
 pub(super) const PACKET_MAGIC: u32 = 0xC1FC_1FC1;

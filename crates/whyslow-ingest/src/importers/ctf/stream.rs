@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use whyslow_model::stat::{self, Stat};
 
-use super::consumer::{Domain, Loss, LossKind, Trace, Want};
+use super::consumer::{Domain, Loss, LossKind, Trace};
 use super::cycles::CyclesToNs;
 use super::decode::{Cursor, Output, Stop, decode};
 use super::decoded::DecodedEvent;
@@ -26,6 +26,7 @@ use super::plan::{Plan, PlanError};
 use super::resync;
 use super::schema::{Schema, StreamSchema};
 use super::tally::Tally;
+use super::want::Want;
 use super::window::{WINDOW_BYTES_MAX, Window, aligned_down};
 use discarded::Discarded;
 

@@ -31,7 +31,9 @@
 //! An end across a loss is judged in [`rows`]. A completion without a start has no duration; the row
 //! is at the time of the completion, because nothing shows that the device had it before.
 
+mod bio;
 mod device;
+mod empty;
 mod open;
 mod rows;
 mod sequence;
@@ -39,44 +41,17 @@ mod shares;
 #[cfg(test)]
 mod tests;
 
-use whyslow_model::event::{BlockOp, BlockRange, Body, Loss};
+use whyslow_model::event::{BlockRange, Body, Loss};
 use whyslow_model::stat;
 use whyslow_model::tables::EmitAll;
 use whyslow_model::{Ns, Sym, Symbols};
 
 use self::device::Devices;
-use self::open::{CHAIN_MAX, Io, OPEN_MAX, OpenIos, Slot, Stage, Submitter};
+use self::open::{CHAIN_MAX, Io, OPEN_MAX, OpenIos, Slot, Source, Stage, Submitter};
 use self::rows::{End, Rows};
 use self::sequence::Sequences;
 use self::shares::Shares;
-use super::identity::{Here, Output, ThreadRef};
-
-/// Event that identified the submitter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Source {
-    BioQueue,
-    BioRemap,
-    GetRq,
-    Insert,
-    Issue,
-}
-
-impl Source {
-    fn name(self) -> &'static str {
-        match self {
-            Source::BioQueue => "bio_queue",
-            Source::BioRemap => "bio_remap",
-            Source::GetRq => "getrq",
-            Source::Insert => "insert",
-            Source::Issue => "issue",
-        }
-    }
-
-    /// The I/O was seen waiting before its issue.
-    fn is_before_issue(self) -> bool {
-        self != Source::Issue
-    }
-}
+use super::identity::{Here, Output};
 
 #[derive(Debug, Default)]
 pub(super) struct BlockTracker {
@@ -153,160 +128,6 @@ impl BlockTracker {
         }
         self.rows.settle(&self.devices, out);
         self.devices.finish(out.symbols, out.sink);
-    }
-
-    fn bio_queue<S: EmitAll>(
-        &mut self,
-        here: &Here,
-        range: &BlockRange<'_>,
-        out: &mut Output<'_, S>,
-    ) {
-        let range = self.placed(range);
-        self.devices.get(range.0.dev).queue_seen = true;
-        if range.0.sectors <= 0 {
-            return self.begin_empty(here, &range, Source::BioQueue, out);
-        }
-        let (place, _) = range;
-        let is_unqueued = |io: &Io| io.stage == Stage::Bio && !io.queued;
-        if let Some(slot) = self
-            .open
-            .find(place.dev, place.sector, place.sectors, is_unqueued)
-        {
-            let io = self.open.get_mut(slot);
-            io.queued = true;
-            io.flags = place.flags;
-            if io.submitter.source == Source::BioRemap {
-                io.submitter.source = Source::BioQueue;
-            }
-            self.note_flush_need(slot);
-        } else {
-            let mut io = self.begun(here, &range, Source::BioQueue);
-            io.queued = true;
-            self.add(io, out);
-        }
-    }
-
-    /// An I/O to a partition is remapped to its disk before it is queued there. A bio that *was*
-    /// queued at the old position belongs to a stacked device: it stays, and its clone starts
-    /// below.
-    fn bio_remap<S: EmitAll>(
-        &mut self,
-        here: &Here,
-        range: &BlockRange<'_>,
-        (old_dev, old_sector): (i64, i64),
-        out: &mut Output<'_, S>,
-    ) {
-        if range.dev == old_dev {
-            self.devices.remapped_in_place(old_dev, out.symbols);
-        }
-        let (place, part) = self.placed(range);
-        self.devices.get(place.dev).queue_seen = true;
-        if place.sectors <= 0 {
-            return; // an empty flush: its bio_queue or getrq follows, on the disk
-        }
-        let is_bio = |io: &Io| io.stage == Stage::Bio;
-        let old_place = self.devices.place(old_dev).0;
-        let above = self.open.find(old_place, old_sector, place.sectors, is_bio);
-        let part = match above.map(|slot| *self.open.get(slot)) {
-            Some(bio) if bio.queued => None,
-            Some(_) => {
-                self.devices.remapped(old_dev, place.dev);
-                let slot = above.expect("matched before");
-                self.open.reshape(slot, |io| {
-                    io.dev = place.dev;
-                    io.sector = place.sector;
-                    io.at = place.sector;
-                    io.part = Some(old_dev);
-                });
-                return;
-            }
-            None if range.dev == old_dev => part,
-            None => {
-                self.devices.remapped(old_dev, place.dev);
-                Some(old_dev)
-            }
-        };
-        let mut io = self.begun(here, &(place, part), Source::BioRemap);
-        if let Some(above) = above {
-            io.submitter = self.open.get(above).submitter;
-        }
-        self.add(io, out);
-    }
-
-    /// The front part continues unchanged; the rest was queued together with it.
-    fn split<S: EmitAll>(
-        &mut self,
-        range: &BlockRange<'_>,
-        new_sector: i64,
-        out: &mut Output<'_, S>,
-    ) {
-        let (place, _) = self.placed(range);
-        let is_bio = |io: &Io| io.stage == Stage::Bio;
-        let Some(slot) = self.open.find(place.dev, place.sector, -1, is_bio) else {
-            return;
-        };
-        let whole = *self.open.get(slot);
-        let front = new_sector.saturating_sub(whole.at);
-        if front <= 0 || front >= whole.left {
-            return;
-        }
-        self.open.reshape(slot, |io| {
-            io.sectors = front;
-            io.left = front;
-        });
-        let rest = Io {
-            id: self.take_id(),
-            sector: new_sector,
-            at: new_sector,
-            sectors: whole.left - front,
-            left: whole.left - front,
-            queued: false,
-            ..whole
-        };
-        self.add(rest, out);
-    }
-
-    /// The bio at this position becomes part of a request. Returns its thread.
-    fn take_bio(&mut self, here: &Here, place: &BlockRange<'_>) -> Option<ThreadRef> {
-        let is_bio = |io: &Io| io.stage == Stage::Bio;
-        let found = self
-            .open
-            .find(place.dev, place.sector, place.sectors, is_bio);
-        match found {
-            Some(bio) => self.open.close(bio).submitter.thread,
-            None => here.thread.filter(|_| !here.interrupted),
-        }
-    }
-
-    fn back_merge(&mut self, here: &Here, range: &BlockRange<'_>) {
-        let (place, _) = self.placed(range);
-        let thread = self.take_bio(here, &place);
-        if let Some(target) = self.open.ending_at(place.dev, place.sector) {
-            let into = self.open.get(target);
-            self.shares.merged(into, thread, here.ts, place.sectors);
-            self.open.reshape(target, |io| {
-                io.sectors = io.sectors.saturating_add(place.sectors);
-                io.left = io.left.saturating_add(place.sectors);
-                io.merges = io.merges.saturating_add(1);
-            });
-        }
-    }
-
-    fn front_merge(&mut self, here: &Here, range: &BlockRange<'_>) {
-        let (place, _) = self.placed(range);
-        let thread = self.take_bio(here, &place);
-        let behind = place.sector.saturating_add(place.sectors);
-        if let Some(target) = self.open.find(place.dev, behind, -1, Io::is_waiting) {
-            let into = self.open.get(target);
-            self.shares.merged(into, thread, here.ts, place.sectors);
-            self.open.reshape(target, |io| {
-                io.sector = place.sector;
-                io.at = place.sector;
-                io.sectors = io.sectors.saturating_add(place.sectors);
-                io.left = io.left.saturating_add(place.sectors);
-                io.merges = io.merges.saturating_add(1);
-            });
-        }
     }
 
     /// The request at this position is merged into the one that ends there.
@@ -473,75 +294,6 @@ impl BlockTracker {
         }
     }
 
-    /// A flush or a command, or the end of a flush sequence whose data is complete.
-    fn complete_empty<S: EmitAll>(
-        &mut self,
-        here: &Here,
-        range: &BlockRange<'_>,
-        error: Option<i32>,
-        out: &mut Output<'_, S>,
-    ) {
-        let drains = |io: &Io| io.stage == Stage::Draining;
-        if let Some(slot) = self.open.find(range.dev, range.sector, -1, drains) {
-            self.completed = Some(self.open.get(slot).id);
-            return self.emit_completed(slot, here.ts, out);
-        }
-        let sequence = self.sequences.of(range.dev);
-        let found = if range.flags.op == BlockOp::Flush {
-            let flush = sequence.flushes.pop_issued(&self.open);
-            let empty = flush.is_some_and(|slot| self.open.get(slot).queued);
-            sequence.tails = sequence.tails.saturating_add(u32::from(empty));
-            flush
-        } else if range.sector < 0 {
-            sequence.commands.pop_issued(&self.open)
-        } else if sequence.tails > 0 {
-            sequence.tails -= 1;
-            return;
-        } else {
-            match sequence.empty.pop(&self.open) {
-                Some(slot) => Some(slot),
-                // The end of a sequence whose start was not recorded.
-                None => return,
-            }
-        };
-        match found {
-            Some(slot) => {
-                self.note_completion(slot, error);
-                self.emit_completed(slot, here.ts, out);
-            }
-            None => self.complete_unknown(here, range, error, out),
-        }
-    }
-
-    fn bio_complete<S: EmitAll>(
-        &mut self,
-        here: &Here,
-        range: &BlockRange<'_>,
-        error: Option<i32>,
-        out: &mut Output<'_, S>,
-    ) {
-        let (place, part) = self.placed(range);
-        let is_bio = |io: &Io| io.stage == Stage::Bio;
-        let found = match place.sectors {
-            // Linux 5 and later report it when the bio has advanced to its end.
-            0 => self
-                .open
-                .ending_at(place.dev, place.sector)
-                .filter(|&slot| is_bio(self.open.get(slot))),
-            sectors => self.open.find(place.dev, place.sector, sectors, is_bio),
-        };
-        if let Some(slot) = found {
-            self.note_completion(slot, error);
-            self.emit_completed(slot, here.ts, out);
-        } else if place.sectors > 0 && !self.devices.get(place.dev).has_requests {
-            let place = BlockRange {
-                dev: part.unwrap_or(place.dev),
-                ..place
-            };
-            self.complete_unknown(here, &place, error, out);
-        }
-    }
-
     /// Completion of an I/O that started before the recording, or while events were lost.
     fn complete_unknown<S: EmitAll>(
         &mut self,
@@ -562,89 +314,6 @@ impl BlockTracker {
         self.completed = Some(io.id);
         self.rows
             .emit(&io, End::OfUnknownBegin(here.ts), &mut self.devices, out);
-    }
-
-    /// An empty flush or a command is submitted; its getrq follows its bio_queue.
-    fn begin_empty<S: EmitAll>(
-        &mut self,
-        here: &Here,
-        range: &(BlockRange<'_>, Option<i64>),
-        source: Source,
-        out: &mut Output<'_, S>,
-    ) {
-        let dev = range.0.dev;
-        let flush = range.0.flags.preflush || range.0.flags.op == BlockOp::Flush;
-        if source == Source::GetRq && flush {
-            let waiting = self.sequences.of(dev).empty.youngest_bio(&self.open);
-            if let Some(slot) = waiting {
-                self.open.get_mut(slot).stage = Stage::Request;
-                return;
-            }
-        }
-        self.give_up_lost(dev, out);
-        let mut io = self.begun(here, range, source);
-        io.queued = true;
-        if source == Source::GetRq {
-            io.stage = Stage::Request;
-        }
-        let id = io.id;
-        let slot = self.add(io, out);
-        let sequence = self.sequences.of(dev);
-        let queue = if flush {
-            &mut sequence.empty
-        } else {
-            &mut sequence.commands
-        };
-        queue.push((slot, id));
-    }
-
-    /// A flush or command is inserted into the scheduler or issued to the driver.
-    fn hand_over_empty<S: EmitAll>(
-        &mut self,
-        here: &Here,
-        range: &BlockRange<'_>,
-        source: Source,
-        out: &mut Output<'_, S>,
-    ) -> Slot {
-        let flush = range.flags.preflush || range.flags.op == BlockOp::Flush;
-        let sequence = self.sequences.of(range.dev);
-        let queue = if flush {
-            &mut sequence.flushes
-        } else {
-            &mut sequence.commands
-        };
-        if let Some(slot) = queue.waiting(&self.open) {
-            let io = self.open.get_mut(slot);
-            io.stage = io.stage.max(Stage::Request);
-            return slot;
-        }
-        if flush && let Some(slot) = sequence.empty.pop(&self.open) {
-            let io = self.open.get_mut(slot);
-            io.stage = Stage::Request;
-            sequence.flushes.push((slot, io.id));
-            return slot;
-        }
-        let submitted_by = sequence
-            .needy
-            .filter(|&(slot, id)| flush && self.open.holds(slot, id))
-            .map(|(slot, _)| self.open.get(slot).submitter);
-        self.give_up_lost(range.dev, out);
-        let mut io = self.begun(here, &(*range, None), source);
-        io.stage = Stage::Request;
-        io.sector = io.sector.max(0);
-        if let Some(submitter) = submitted_by {
-            io.submitter = submitter;
-        }
-        let id = io.id;
-        let slot = self.add(io, out);
-        let sequence = self.sequences.of(range.dev);
-        let queue = if flush {
-            &mut sequence.flushes
-        } else {
-            &mut sequence.commands
-        };
-        queue.push((slot, id));
-        slot
     }
 
     /// A request that was not issued yet; a bio represents a request whose allocation was not
@@ -782,14 +451,6 @@ impl BlockTracker {
         let slot = self.open.insert(io);
         self.note_flush_need(slot);
         slot
-    }
-
-    /// Ends I/Os without sectors that started before the last loss, because another one starts.
-    fn give_up_lost<S: EmitAll>(&mut self, dev: i64, out: &mut Output<'_, S>) {
-        let Some(ts_lost) = self.ts_lost else { return };
-        for slot in self.sequences.of(dev).take_before(ts_lost, &self.open) {
-            self.emit_cut(slot, out);
-        }
     }
 
     fn emit_completed<S: EmitAll>(&mut self, slot: Slot, ts: Ns, out: &mut Output<'_, S>) {

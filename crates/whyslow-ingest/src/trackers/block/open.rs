@@ -11,7 +11,6 @@ use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
 use whyslow_model::event::BlockFlags;
 
-use super::Source;
 use crate::trackers::identity::ThreadRef;
 
 /// Maximum number of open I/Os. A disk queue has hundreds; more than this means that completions
@@ -28,6 +27,33 @@ pub(super) enum Stage {
     Issued,
     /// Its data is complete, but it ends with the flush that follows.
     Draining,
+}
+
+/// Event that identified the submitter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Source {
+    BioQueue,
+    BioRemap,
+    GetRq,
+    Insert,
+    Issue,
+}
+
+impl Source {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Source::BioQueue => "bio_queue",
+            Source::BioRemap => "bio_remap",
+            Source::GetRq => "getrq",
+            Source::Insert => "insert",
+            Source::Issue => "issue",
+        }
+    }
+
+    /// The I/O was seen waiting before its issue.
+    pub(super) fn is_before_issue(self) -> bool {
+        self != Source::Issue
+    }
 }
 
 /// Submitter of an I/O, as far as its first event shows.

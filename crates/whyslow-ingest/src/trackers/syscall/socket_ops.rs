@@ -95,7 +95,7 @@ impl SyscallTracker {
                 self.socket_ops.push(SocketOp::Polled { ready, ts });
             }
             Op::Open | Op::Connect | Op::Close | Op::Other => {
-                self.other_done(pending, owner, (ret, args))
+                self.other_done(pending, owner, (ret, args));
             }
             _ => {}
         }

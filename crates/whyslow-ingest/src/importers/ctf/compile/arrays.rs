@@ -5,12 +5,12 @@ use rustc_hash::FxHashSet;
 use super::numbers::{is_reversed, number_of};
 use super::{Compiler, Leaf};
 use crate::importers::ctf::class::{FieldClass, IntegerClass, Role, TextEncoding};
-use crate::importers::ctf::decoded::SlotKind;
 use crate::importers::ctf::phase::Phase;
 use crate::importers::ctf::plan::{
     BytesKind, Count, Element, Load, LoadKind, MAX_STATIC_BITS, Meaning, NO_SLOT, NOTHING_ELSE,
     OddLoad, Op, PlanError, Rows,
 };
+use crate::importers::ctf::slot::SlotKind;
 
 impl<'a> Compiler<'a> {
     pub(super) fn bytes(

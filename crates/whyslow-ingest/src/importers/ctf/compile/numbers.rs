@@ -2,12 +2,12 @@
 
 use super::{Compiler, Leaf};
 use crate::importers::ctf::class::{BitOrder, ByteOrder, IntegerClass, IntegerKind, Role, Scope};
-use crate::importers::ctf::decoded::{Slot, SlotKind};
 use crate::importers::ctf::phase::Phase;
 use crate::importers::ctf::plan::{
     Load, LoadKind, MAX_ALIGNMENT_BITS, Meaning, NO_SLOT, NOTHING_ELSE, Number, OddLoad, Op,
     PlanError,
 };
+use crate::importers::ctf::slot::{Slot, SlotKind};
 
 impl Compiler<'_> {
     pub(super) fn integer(&mut self, class: &IntegerClass) -> Result<(), PlanError> {

@@ -17,8 +17,9 @@ use whyslow_model::event::{Body, Context, Event, SyscallArgs};
 use self::fields::{facts_of, has_field, resolve};
 use self::rendered::RenderedClass;
 use super::class::{Scope, StructClass};
-use super::consumer::{ClassRef, Domain, FieldName, Want};
+use super::consumer::{ClassRef, Domain};
 use super::decoded::DecodedEvent;
+use super::want::{FieldName, Want};
 use crate::importers::tracepoint::syscall::{self, SyscallClass};
 use crate::importers::tracepoint::{Declared, FAMILIES, Facts, Fields, Mapping, Source};
 

@@ -5,7 +5,7 @@ use super::super::class::{
     StreamClass, StructClass, TextEncoding, TraceClass, Version,
 };
 use super::super::consumer::Trace;
-use super::super::decoded::{Slot, SlotKind};
+use super::super::slot::{Slot, SlotKind};
 use super::super::stream::{Plans, StreamReader};
 use super::*;
 use crate::importers::text;

@@ -78,6 +78,17 @@ impl StreamReader {
         report.is_changed = true;
     }
 
+    /// Reports the events discarded in the packet, at its end.
+    fn end_discarded(&mut self, report: &mut Report) {
+        let Some(discarded) = self.discarded.take() else {
+            return;
+        };
+        let declared = self.packet.as_ref().and_then(|it| self.declared_end(it));
+        let end = declared.unwrap_or(i64::MIN).max(self.ts_last);
+        let range = (discarded.since, end.max(discarded.since));
+        self.lose(LossKind::Events(discarded.count), range, report);
+    }
+
     /// End of the packet in nanoseconds, if plausible.
     pub(super) fn declared_end(&self, packet: &Packet) -> Option<i64> {
         let clock = self.clock?;
@@ -308,8 +319,8 @@ impl StreamReader {
                     .tally
                     .add_many(&stat::EVENTS_DISCARDED, count, place, String::new);
                 match what {
-                    LossKind::Events(_) if is_lttng => {
-                        self.discarded = Some(Discarded::new(what, packet, begin));
+                    LossKind::Events(count) if is_lttng => {
+                        self.discarded = Some(Discarded::new(count, packet, begin));
                     }
                     LossKind::Events(_) => self.lose(what, (before.min(end), end), report),
                     _ => self.lose(what, (begin, end), report),

@@ -8,24 +8,25 @@
 //! discarded; the largest event of the packet is the measure. The few events that LTTng discards for
 //! other reasons (larger than a packet, nested too deeply) also count here.
 
-use super::{LossKind, Packet, Report, StreamReader};
+use crate::importers::ctf::packet::Packet;
 
 /// A packet in which the tracer discarded events.
 #[derive(Debug)]
 pub(super) struct Discarded {
-    what: LossKind,
+    /// Number of discarded events.
+    pub(super) count: u64,
     packet_bits: u64,
     /// Start of the last event, and size of the largest one before it, in bits.
     at: u64,
     largest: u64,
     /// Time at which there was still room.
-    since: i64,
+    pub(super) since: i64,
 }
 
 impl Discarded {
-    pub(super) fn new(what: LossKind, packet: &Packet, begin: i64) -> Self {
+    pub(super) fn new(count: u64, packet: &Packet, begin: i64) -> Self {
         Self {
-            what,
+            count,
             packet_bits: packet.total_bytes * 8,
             at: packet.header_bits,
             largest: 0,
@@ -40,18 +41,5 @@ impl Discarded {
         if at + self.largest <= self.packet_bits {
             self.since = self.since.max(ts);
         }
-    }
-}
-
-impl StreamReader {
-    /// Reports the events discarded in the packet, at its end.
-    pub(super) fn end_discarded(&mut self, report: &mut Report) {
-        let Some(discarded) = self.discarded.take() else {
-            return;
-        };
-        let declared = self.packet.as_ref().and_then(|it| self.declared_end(it));
-        let end = declared.unwrap_or(i64::MIN).max(self.ts_last);
-        let range = (discarded.since, end.max(discarded.since));
-        self.lose(discarded.what, range, report);
     }
 }

@@ -1,6 +1,10 @@
+//! Scripts of block events, compared with the rows that they yield.
+
+mod losses;
+mod random;
+
 use std::fmt::Write;
 
-use proptest::prelude::*;
 use whyslow_model::Symbols;
 use whyslow_model::event::{BlockFlags, BlockOp, BlockRange, Body, Loss, LossKind};
 use whyslow_model::tables::{BlockIoRow, Collected};
@@ -437,19 +441,6 @@ fn discards_and_commands_are_neither_reads_nor_writes() {
 }
 
 #[test]
-fn what_the_recording_cuts_is_kept() {
-    check(
-        "0 7 queue 8:0 8+8 R
-         3 - complete 8:0 900+8 W
-         5 36 issue 8:0 8+8 R",
-        &[
-            "0-? 8:0 8+8 read R request bio_queue:7 queue 5 device ? completions 0 cut end",
-            "3-3 8:0 900+8 write W request ? queue ? device ? cut begin",
-        ],
-    );
-}
-
-#[test]
 fn a_request_put_back_counts_from_its_last_issue() {
     let expected = ["0-9 8:0 100+8 read R request getrq:7 queue 5 device 4"];
     check(
@@ -486,94 +477,6 @@ fn two_reads_of_one_block_at_a_time_are_two() {
 }
 
 #[test]
-fn a_lost_completion_does_not_make_a_long_request() {
-    let expected = [
-        "1-? 8:0 100+8 read R request issue:7 queue ? device ? completions 0 cut end",
-        "8-9 8:0 100+8 read R request issue:8 queue ? device 1",
-    ];
-    let machine = check(
-        "1 7 issue 8:0 100+8 R
-         8 8 issue 8:0 100+8 R
-         9 - complete 8:0 100+8 R",
-        &expected,
-    );
-    let reused = &whyslow_model::stat::BLOCK_KEY_REUSED;
-    assert_eq!(machine.anomalies.get(reused), 1);
-    check(
-        "0 7 getrq 8:0 100+8 R
-         1 7 issue 8:0 100+8 R
-         5 lost 2
-         7 8 getrq 8:0 100+8 R
-         8 8 issue 8:0 100+8 R
-         9 - complete 8:0 100+8 R",
-        &[
-            "0-? 8:0 100+8 read R request getrq:7 queue 1 device ? completions 0 cut end",
-            "7-9 8:0 100+8 read R request getrq:8 queue 1 device 1",
-        ],
-    );
-}
-
-#[test]
-fn an_end_across_a_loss_has_a_duration_only_if_a_certain_one_was_as_long() {
-    let certain = "0 7 issue 8:0 8+8 R
-         4 - complete 8:0 8+8 R";
-    let across = "10 7 issue 8:0 100+8 R
-         12 lost 2
-         13 - complete 8:0 100+8 R
-         20 7 issue 8:0 100+8 R
-         22 lost 2
-         29 - complete 8:0 100+8 R";
-    check(
-        &format!("{certain}\n{across}"),
-        &[
-            "0-4 8:0 8+8 read R request issue:7 queue ? device 4",
-            "10-13 8:0 100+8 read R request issue:7 queue ? device 3 cut lost",
-            "20-29 8:0 100+8 read R request issue:7 queue ? device ? cut lost",
-        ],
-    );
-    // One event cannot be both the completion and the issue of the next one.
-    check(
-        "20 7 issue 8:0 100+8 R
-         22 lost 1
-         29 - complete 8:0 100+8 R",
-        &["20-29 8:0 100+8 read R request issue:7 queue ? device 9"],
-    );
-}
-
-#[test]
-fn a_lost_completion_does_not_shift_all_later_ones() {
-    // The journal writes the same block each time. Issue and completion of the first were lost.
-    check(
-        "0 7 queue 8:0 100+8 W
-         1 lost 2
-         10 7 queue 8:0 100+8 W
-         11 7 issue 8:0 100+8 W
-         12 - complete 8:0 100+8 W
-         20 7 queue 8:0 100+8 W
-         21 7 issue 8:0 100+8 W
-         22 - complete 8:0 100+8 W",
-        &[
-            "0-? 8:0 100+8 write W bio bio_queue:7 queue ? device ? completions 0 cut end",
-            "10-12 8:0 100+8 write W request bio_queue:7 queue 1 device 1",
-            "20-22 8:0 100+8 write W request bio_queue:7 queue 1 device 1",
-        ],
-    );
-    check(
-        "1 7 issue 8:0 -1+0 FF
-         2 lost 1
-         11 7 issue 8:0 -1+0 FF
-         12 - complete 8:0 -1+0 FF
-         21 7 issue 8:0 -1+0 FF
-         22 - complete 8:0 -1+0 FF",
-        &[
-            "1-? 8:0 0+0 flush FF request issue:7 queue ? device ? completions 0 cut end",
-            "11-12 8:0 0+0 flush FF request issue:7 queue ? device 1",
-            "21-22 8:0 0+0 flush FF request issue:7 queue ? device 1",
-        ],
-    );
-}
-
-#[test]
 fn an_interrupted_thread_is_not_the_submitter() {
     check(
         "5 irq issue 8:0 100+8 R
@@ -600,69 +503,5 @@ fn no_merge_loses_a_completion() {
         machine.finish();
         let rows = machine.rows.block_io.iter();
         assert_eq!(rows.map(|row| row.completions).sum::<i32>(), 1, "{merge}");
-    }
-}
-
-fn any_event() -> impl Strategy<Value = String> {
-    let kind = prop::sample::select(vec![
-        "queue",
-        "getrq",
-        "insert",
-        "issue",
-        "requeue",
-        "backmerge",
-        "frontmerge",
-        "rqmerge",
-        "complete",
-        "biodone",
-        "remap",
-        "split",
-        "dumped",
-    ]);
-    let dev = prop::sample::select(vec!["8:0", "8:1", "254:0"]);
-    let rwbs = prop::sample::select(vec!["R", "WS", "FF", "FWFS", "D", "N"]);
-    (kind, dev.clone(), dev, -1i64..5, 0i64..4, rwbs).prop_map(|(kind, dev, old, at, n, rwbs)| {
-        let at = at * 8;
-        let rest = match kind {
-            "remap" => format!(" {old} {}", at + 8),
-            "split" => format!(" {}", at + 8),
-            _ => String::new(),
-        };
-        format!("{kind} {dev} {at}+{} {rwbs}{rest}", n * 8)
-    })
-}
-
-proptest! {
-    #[test]
-    fn any_sequence_gives_each_io_once_and_sound_times(
-        events in prop::collection::vec(any_event(), 0..120)
-    ) {
-        let mut machine = Machine::new();
-        for (ts, event) in events.iter().enumerate() {
-            let words: Vec<&str> = event.split_whitespace().collect();
-            machine.apply(&here(ts as i64, "7"), &body(&words));
-        }
-        machine.finish();
-        let rows = &machine.rows.block_io;
-        let mut ids: Vec<i64> = rows.iter().map(|row| row.id).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        prop_assert_eq!(ids.len(), rows.len());
-        prop_assert_eq!(machine.tracker.open.len(), 0);
-        for row in rows {
-            prop_assert!(row.ts_end.is_none_or(|end| end >= row.ts));
-            prop_assert_eq!(row.dur.is_none(), row.cut.is_some());
-            prop_assert!(row.queue_ns.is_none_or(|ns| ns >= 0));
-            prop_assert!(row.device_ns.is_none_or(|ns| ns >= 0));
-            if let (Some(queue), Some(device), Some(dur)) = (row.queue_ns, row.device_ns, row.dur) {
-                prop_assert!(queue + device <= dur);
-            }
-        }
-        // Every completion of data ends an I/O, is a part of one, or has a row of its own.
-        let completions = events.iter().filter(|event| {
-            event.starts_with("complete") && !event.contains("+0") && !event.contains("-8+")
-        });
-        let completed: i64 = rows.iter().map(|row| i64::from(row.completions)).sum();
-        prop_assert!(completed >= completions.count() as i64);
     }
 }
