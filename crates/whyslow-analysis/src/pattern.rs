@@ -276,7 +276,9 @@ mod tests {
     fn components_that_all_paths_have_in_common_are_literal() {
         let check = |paths: &[&str], shown: &str| {
             let mut common = super::Common::default();
-            paths.iter().for_each(|path| common.add(path));
+            for path in paths {
+                common.add(path);
+            }
             assert_eq!(common.shown(&pattern_of(paths[0])), shown, "{paths:?}");
         };
         check(

@@ -22,6 +22,9 @@ const FLUSHED_MIN: i64 = 1 << 20;
 /// Minimum share of the written bytes for dirty pages to be attributed to one process.
 const DIRTIER_MIN: f64 = 0.5;
 
+/// The thread that wrote most to a device, and its share.
+type Dirtier = Option<(Utid, f64)>;
+
 pub(crate) struct Attribution<'m> {
     slice: &'m WindowSlice,
     /// Whether a device serves one request at a time.
@@ -32,7 +35,7 @@ pub(crate) struct Attribution<'m> {
     /// Threads whose data a flush wrote, by request.
     flushed: RefCell<FxHashMap<i64, Option<Utid>>>,
     /// What [`Self::dirtiers`] found, by device: it reads all writes of the slice.
-    dirtied: RefCell<FxHashMap<Option<i64>, Option<(Utid, f64)>>>,
+    dirtied: RefCell<FxHashMap<Option<i64>, Dirtier>>,
     /// Results by kernel thread and time.
     known: RefCell<FxHashMap<(Utid, Ns), (BlameTarget, Grade)>>,
     pub(crate) stalls: Stalls,

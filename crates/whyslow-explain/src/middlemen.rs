@@ -177,11 +177,11 @@ pub(crate) struct Nested<'m> {
 
 /// What a thread that serves `request` waited for in a range: its own requests to other servers that
 /// it had sent for that. Event loops are woken for other requests in the meantime.
-pub(crate) fn nested<'m>(
-    slice: &'m WindowSlice,
+pub(crate) fn nested(
+    slice: &WindowSlice,
     (request, server): (i64, Utid),
     (begin, end): (Ns, Ns),
-) -> Vec<Nested<'m>> {
+) -> Vec<Nested<'_>> {
     let connections = &slice.connections;
     let upid = slice.thread_table.upid(server);
     let mut pieces = Vec::new();

@@ -15,11 +15,11 @@ pub(crate) enum Client<'m> {
 
 /// The client whose request a thread served for most of a range: none if it may be the process of
 /// the thread `root` itself.
-pub(crate) fn client_of<'m>(
-    slice: &'m WindowSlice,
+pub(crate) fn client_of(
+    slice: &WindowSlice,
     (server, root): (Utid, Utid),
     (begin, end): (Ns, Ns),
-) -> Option<Client<'m>> {
+) -> Option<Client<'_>> {
     let connections = &slice.connections;
     let turns = connections.served_by(server).iter();
     let common = |begin_of: Ns, end_of: Ns| end_of.min(end) - begin_of.max(begin);

@@ -35,9 +35,12 @@ const CHANCE_MAX: f64 = 0.01;
 /// With a larger share of unseen ticks, silence shows nothing.
 const UNSEEN_MAX: f64 = 0.5;
 
-/// The stalls of each CPU of a slice, in order.
+/// Begin and end of the stalls of each CPU, in order.
+type StallsOfCpus = FxHashMap<i32, Vec<(Ns, Ns)>>;
+
+/// The stalls of each CPU of a slice.
 #[derive(Debug, Default)]
-pub(crate) struct Stalls(RefCell<Option<FxHashMap<i32, Vec<(Ns, Ns)>>>>);
+pub(crate) struct Stalls(RefCell<Option<StallsOfCpus>>);
 
 impl Stalls {
     /// Stalls of a CPU that overlap a range in which a thread ran.

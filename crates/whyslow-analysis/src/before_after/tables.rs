@@ -189,7 +189,7 @@ fn percentiles(names: &[&str], found: &[Comparison], least: f64) -> AnswerTable 
             } = row.difference;
             table.rows.push(vec![
                 (*name).into(),
-                row.figure.into(),
+                row.name.into(),
                 ns(row.sides.map(|sides| sides.0)),
                 ns(row.sides.map(|sides| sides.1)),
                 change.into(),
@@ -206,7 +206,7 @@ fn percentiles(names: &[&str], found: &[Comparison], least: f64) -> AnswerTable 
 
 /// A row of the table of percentiles.
 struct Figure {
-    figure: String,
+    name: String,
     /// Before and after, ns.
     sides: Option<(f64, f64)>,
     difference: Difference,
@@ -218,7 +218,7 @@ struct Figure {
 /// Percentiles, mean, and extremes.
 fn figures(one: &Comparison) -> Vec<Figure> {
     let quantiles = one.quantiles.iter().map(|quantile| Figure {
-        figure: percentile(quantile.share),
+        name: percentile(quantile.share),
         sides: quantile.sides,
         difference: quantile.difference(),
         is_tested: true,
@@ -227,7 +227,7 @@ fn figures(one: &Comparison) -> Vec<Figure> {
     let mean = one.means.as_ref().map(|means| {
         let whole = &means.parts[WHOLE];
         Figure {
-            figure: "mean".into(),
+            name: "mean".into(),
             sides: Some((whole.before, whole.after)),
             difference: means.difference(),
             is_tested: true,
@@ -235,7 +235,7 @@ fn figures(one: &Comparison) -> Vec<Figure> {
         }
     });
     let extreme = |figure: &str, sides: (f64, f64)| Figure {
-        figure: figure.into(),
+        name: figure.into(),
         sides: Some(sides),
         difference: Difference {
             change: Some(sides.1 / sides.0 - 1.0).filter(|change| change.is_finite()),

@@ -25,7 +25,7 @@ pub fn rank_test(a: &[f64], b: &[f64]) -> Option<f64> {
     }
     let (k, n) = (few.len() as f64, count as f64);
     let squares: f64 = ranks.iter().map(|rank| (*rank as f64 / 2.0).powi(2)).sum();
-    let spread = squares / n - ((n + 1.0) / 2.0).powi(2);
+    let spread = squares / n - f64::midpoint(n, 1.0).powi(2);
     let variance = k * (n - k) / (n - 1.0) * spread;
     if variance <= 0.0 {
         return Some(1.0);

@@ -56,7 +56,9 @@ pub(crate) fn top(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, An
         });
         let (all, common) = groups.entry(derived.collect()).or_default();
         all.merge(sum);
-        path.into_iter().for_each(|path| common.add(&path));
+        if let Some(path) = path {
+            common.add(&path);
+        }
     }
     let mut groups: Vec<_> = groups.into_iter().collect();
     groups.index_sort_by(|(group_a, (a, _)), (group_b, (b, _))| {

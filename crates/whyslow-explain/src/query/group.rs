@@ -126,12 +126,12 @@ impl Explainer<'_> {
 fn cause(part: &Part, victim: Option<i32>) -> Option<Cause<'_>> {
     let actor = &part.culprit;
     let is_known = actor.kind != ActorKind::Unknown && !UNEXPLAINED.contains(&part.root.as_str());
-    is_known.then(|| match actor.kind {
-        ActorKind::Own => (ActorKind::Own, part.root.as_str(), None),
-        _ => {
-            let (kind, name, pid, _) = actor.culprit_key(victim);
-            (kind, name, pid)
+    is_known.then(|| {
+        if actor.kind == ActorKind::Own {
+            return (ActorKind::Own, part.root.as_str(), None);
         }
+        let (kind, name, pid, _) = actor.culprit_key(victim);
+        (kind, name, pid)
     })
 }
 

@@ -88,9 +88,7 @@ impl RequestExplainer<'_> {
         }
         let length = |found: &Finding| found.target.end_ns - found.target.begin_ns;
         match first {
-            Some(found)
-                if !self.has_phases(request) || 2 * found.unexplained_ns < length(&found) =>
-            {
+            Some(found) if !has_phases(request) || 2 * found.unexplained_ns < length(&found) => {
                 Ok(found)
             }
             _ => self.by_phases(request, baseline),
@@ -132,10 +130,6 @@ impl RequestExplainer<'_> {
             reproduce: self.command(request),
             recording: self.recording.to_owned(),
         }
-    }
-
-    fn has_phases(&self, request: &Request) -> bool {
-        request.phases.iter().any(|ns| *ns > 0)
     }
 
     /// Adds what is known of the request besides the walk.
@@ -477,4 +471,8 @@ fn part(phase: &str, mechanism: &str, (dur, length): (Ns, Ns)) -> Part {
         evidence: Vec::new(),
         shown_by: None,
     }
+}
+
+fn has_phases(request: &Request) -> bool {
+    request.phases.iter().any(|ns| *ns > 0)
 }

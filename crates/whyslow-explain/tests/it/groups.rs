@@ -229,9 +229,10 @@ fn completions(is_late: bool) -> Report {
         trace.short(1_000_100 + number * 1_000, reader, "io_getevents");
     }
     let range = "dev=8:0 sector=100 sectors=8 rwbs=R";
-    let (submit, by) = match is_late {
-        false => (1_100_000, "[0] (tid=10 pid=10 comm=reader)"),
-        true => (1_490_000, "[1] (tid=20 pid=20 comm=submitter)"),
+    let (submit, by) = if is_late {
+        (1_490_000, "[1] (tid=20 pid=20 comm=submitter)")
+    } else {
+        (1_100_000, "[0] (tid=10 pid=10 comm=reader)")
     };
     trace.at(submit, &format!("{by} block_getrq {range}"));
     trace.at(submit + 5, &format!("{by} block_rq_issue {range}"));
