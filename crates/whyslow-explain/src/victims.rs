@@ -159,6 +159,19 @@ fn listed(slice: &WindowSlice, of: &Call, victims: &[Victim<'_>]) -> AnswerTable
         thread(&blame.actor_of(of.utid)),
         length(total)
     ));
+    // The title is shown only beside other tables.
+    let mut fact = |name: &str, title: &str, measure, value: i64| {
+        let column = AnswerColumn::new(name, title, measure);
+        table.facts.push((name.to_owned(), column, value.into()));
+    };
+    fact("calls", "calls", Measure::Count, victims.len() as i64);
+    fact(
+        "processes",
+        "processes",
+        Measure::Count,
+        processes.len() as i64,
+    );
+    fact("total_ns", "waited in total", Measure::Duration, total);
     for Victim { call, waited } in victims {
         let thread_info = info(call);
         let pid = thread_info.and_then(|thread_info| thread_info.pid);

@@ -28,7 +28,7 @@ mod verdict;
 
 pub use assertions::{Assertion, Outcome, check, check_table};
 pub use latency::Latency;
-pub use read::{Request, Requests};
+pub use read::{Request, Requests, UNKNOWN_ENDPOINT};
 pub use tables::{CompareOptions, Compared, compare_requests};
 pub use verdict::{LEVEL, Verdict};
 

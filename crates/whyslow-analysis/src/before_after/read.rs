@@ -389,6 +389,9 @@ fn chosen(
     Ok(order.into_iter().find(|one| found.contains(one)))
 }
 
+/// The name of an unknown endpoint.
+pub const UNKNOWN_ENDPOINT: &str = "?";
+
 /// Names of the endpoints, by index; hosts only if there are several.
 fn names(aims: &FxHashMap<Aim, u32>, symbols: &Symbols) -> Vec<String> {
     let mut ordered: Vec<(&Aim, &u32)> = aims.iter().collect();
@@ -401,7 +404,11 @@ fn names(aims: &FxHashMap<Aim, u32>, symbols: &Symbols) -> Vec<String> {
         let host = word(*host).filter(|_| hosts.len() > 1 || endpoint.is_none());
         let path = word(*endpoint).map(|path| path.split('?').next().unwrap_or(path));
         let aim = format!("{}{}", host.unwrap_or(""), path.unwrap_or(""));
-        let aim = if aim.is_empty() { "?".to_owned() } else { aim };
+        let aim = if aim.is_empty() {
+            UNKNOWN_ENDPOINT.to_owned()
+        } else {
+            aim
+        };
         word(*method).map_or_else(|| aim.clone(), |method| format!("{method} {aim}"))
     };
     ordered.iter().map(name).collect()

@@ -1,7 +1,7 @@
 //! The finding of one request.
 
 use whyslow_analysis::AnalysisError;
-use whyslow_analysis::before_after::{Request, Requests};
+use whyslow_analysis::before_after::{Request, Requests, UNKNOWN_ENDPOINT};
 use whyslow_model::Ns;
 use whyslow_model::sort::IndexSort;
 use whyslow_store::Tables;
@@ -68,9 +68,27 @@ pub(super) struct RequestExplainer<'t> {
 }
 
 impl RequestExplainer<'_> {
-    pub(super) fn what(&self, request: &Request) -> &str {
+    /// The endpoint, if it is known.
+    fn endpoint(&self, request: &Request) -> Option<&str> {
         let key = self.requests.keys.get(request.key as usize);
-        key.map_or("?", String::as_str)
+        key.map(String::as_str)
+            .filter(|key| *key != UNKNOWN_ENDPOINT)
+    }
+
+    /// The request in a sentence: its number, and its endpoint if it is known.
+    pub(super) fn name(&self, request: &Request) -> String {
+        self.endpoint(request).map_or_else(
+            || format!("request {}", request.id),
+            |endpoint| format!("request {} {endpoint}", request.id),
+        )
+    }
+
+    /// The requests to the same endpoint in a sentence.
+    pub(super) fn names(&self, request: &Request) -> String {
+        self.endpoint(request).map_or_else(
+            || "requests".to_owned(),
+            |endpoint| format!("requests {endpoint}"),
+        )
     }
 
     /// Explains one request.
@@ -123,7 +141,7 @@ impl RequestExplainer<'_> {
             end: view.end,
             kind: "request",
             id: Some(format!("request:{}", request.id)),
-            what: format!("request {} {}", request.id, self.what(request)),
+            what: self.name(request),
             cut: None,
             only_waits: false,
             baseline,
@@ -171,13 +189,13 @@ impl RequestExplainer<'_> {
             return None;
         }
         lengths.sort_unstable();
-        let (what, result) = (self.what(request), results::named(self.requests, request));
+        let (requests, result) = (self.names(request), results::named(self.requests, request));
         Some(Baseline {
             median_ns: lengths[(lengths.len() - 1) / 2],
             count: lengths.len() as u64,
             of: match result.as_str() {
-                "" => format!("requests {what}"),
-                result => format!("requests {what} with result {result}"),
+                "" => requests,
+                result => format!("{requests} with result {result}"),
             },
             result,
         })
@@ -262,7 +280,7 @@ impl RequestExplainer<'_> {
             self.missing_cause(request)?
         };
         let unexplained = parts.iter().filter(|part| part.root == "unknown");
-        let head = format!("request {} {} {took}", request.id, self.what(request));
+        let head = format!("{} {took}", self.name(request));
         let verdict = format!("{head}: {of_phase}{why}");
         let remote = self.remote(request, &parts, (head, &verdict));
         let mut finding = Finding {
@@ -275,7 +293,7 @@ impl RequestExplainer<'_> {
             target: Target {
                 kind: "request".into(),
                 id: Some(format!("request:{}", request.id)),
-                what: format!("request {} {}", request.id, self.what(request)),
+                what: self.name(request),
                 actor: self.actor(request),
                 begin_ns: request.ts,
                 end_ns: request.ts + length,
@@ -362,14 +380,14 @@ impl RequestExplainer<'_> {
         longest.is_some_and(|(phase, ns, _)| phase == queued::PHASE && 2 * ns >= length)
     }
 
-    /// The endpoint and the client.
+    /// The request in a sentence, and its client.
     pub(super) fn of_client(&self, request: &Request) -> String {
         let client = request.client.map(|sym| self.requests.symbols.get(sym));
-        let what = self.what(request);
-        client.map_or_else(
-            || what.to_owned(),
-            |client| format!("{what} by client {client}"),
-        )
+        let name = self.name(request);
+        match client {
+            Some(client) => format!("{name} by client {client}"),
+            None => name,
+        }
     }
 
     /// Phases, and the rest of the time; the durations add up to `length`.

@@ -82,12 +82,14 @@ impl RequestExplainer<'_> {
         let mut summary = format!("{length} of it in {PHASE}, a wait for a free handler");
         if let Some(ahead) = queued.ahead {
             let other = self.requests.rows.iter().find(|one| one.id == ahead.most);
-            let what = other.map_or_else(|| "?".to_owned(), |other| self.of_client(other));
+            let name = other.map_or_else(
+                || format!("request {}", ahead.most),
+                |other| self.of_client(other),
+            );
             summary = format!(
-                "{summary}: handlers were busy with {} other requests, {} of that time with request {} {what}",
+                "{summary}: handlers were busy with {} other requests, {} of that time with {name}",
                 ahead.others,
                 sentence::length(ahead.most_ns),
-                ahead.most,
             );
             caveats.push(format!(
                 "explain the request that kept a handler busy with `whyslow explain {} --request {}`",

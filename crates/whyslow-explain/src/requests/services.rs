@@ -255,9 +255,9 @@ fn chosen<'r>(slow: &[&'r Request]) -> Vec<&'r Request> {
 fn left_out(explainer: &RequestExplainer<'_>, group: &SlowRequests<'_>) -> String {
     let longest = group.slow[0];
     format!(
-        "{} requests {} are waits for work and no finding (up to {}, request {}): their server was idle until another client's request arrived",
+        "{} {} are waits for work and no finding (up to {}, request {}): their server was idle until another client's request arrived",
         group.slow.len(),
-        explainer.what(longest),
+        explainer.names(longest),
         sentence::length(longest.dur.unwrap_or(0)),
         longest.id
     )
@@ -295,7 +295,7 @@ fn finding(
         })
         .collect();
     let threads: FxHashSet<Option<i32>> = group.slow.iter().map(|one| one.utid).collect();
-    let (count, key) = (group.slow.len(), explainer.what(followed[place]));
+    let (count, requests) = (group.slow.len(), explainer.names(followed[place]));
     let median = sentence::length(group.median);
     let always = if group.is_usual { ", as always" } else { "" };
     let which = match &representative {
@@ -303,7 +303,7 @@ fn finding(
         _ => "The longest".to_owned(),
     };
     finding.verdict = format!(
-        "{count} of {} requests {key} took long{always} (median of all {median}). {which}: {}",
+        "{count} of {} {requests} took long{always} (median of all {median}). {which}: {}",
         group.all, finding.verdict
     );
     if let Some(one) = representative.filter(|one| !one.is_longest()) {
@@ -311,12 +311,12 @@ fn finding(
     }
     if group.is_usual {
         finding.caveats.push(format!(
-            "requests {key} are always slow: the median of {} is {median}",
+            "{requests} are always slow: the median of {} is {median}",
             group.all
         ));
     }
     finding.group = Some(Group {
-        operation: format!("requests {key}"),
+        operation: requests,
         count: count as u64,
         all: Some(group.all),
         dur_ns_total: group.slow.iter().filter_map(|one| one.dur).sum(),

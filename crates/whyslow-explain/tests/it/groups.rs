@@ -388,4 +388,10 @@ fn the_victims_of_a_call_are_all_calls_that_waited_for_it() {
         "{}",
         table.title
     );
+    let waited = table.rows.iter().map(|row| match row[0] {
+        Value::Int(waited) => waited,
+        _ => 0,
+    });
+    let total = table.facts.iter().find(|(name, _, _)| name == "total_ns");
+    assert_eq!(total.expect("a fact").2, Value::Int(waited.sum()));
 }

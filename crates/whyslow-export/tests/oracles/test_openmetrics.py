@@ -66,7 +66,7 @@ def test_requests_are_those_of_devices(families, query):
 def test_calls_are_those_by_name(families, query):
     if "whyslow_syscall_errors" not in families:
         pytest.skip("no calls in this recording")
-    found = rows(query, "syscalls", "stats")
+    found = rows(query, "syscalls", "stats", "--waits")
     wanted = finished(found, "name")
     family = families["whyslow_syscall_duration_seconds"]
     nearly(samples(family, "_count", "syscall"), {key: row["count"] - row["unfinished"] for key, row in wanted.items()})

@@ -57,7 +57,7 @@ fn the_demo_finds_the_slow_open_and_the_sync_across_it() {
         "its findings are shown without scripts, too"
     );
     for said in [
-        "apache2 (pid 243): request 124 ? took 161 ms",
+        "apache2 (pid 243): request 124 took 161 ms",
         "openat() of apache2 (pid 243) (158 ms)",
         "sync (pid 339) ran sync() for 1.46 s and most likely flushed dirty pages to sda.",
     ] {

@@ -78,6 +78,9 @@ impl Contents {
             }
             found.fetch_within(answers, "wakeups?limit=301", *span)?;
         }
+        for query in found.victims() {
+            found.fetch(answers, &query, None)?;
+        }
         for at in found.dump_times(info.begin_ns) {
             let query = format!("table?at={}&view=dump&what=threads", at.replace('+', "%2B"));
             found.fetch(answers, &query, None)?;
@@ -144,6 +147,26 @@ impl Contents {
         let report = self.answers.get("explain");
         let observations = report.and_then(|report| report["findings"].as_array());
         observations.into_iter().flatten().take(FINDINGS)
+    }
+
+    /// Queries that explain the victims in the drawings of the findings. The findings themselves explain
+    /// their own targets.
+    fn victims(&self) -> BTreeSet<String> {
+        let mut queries = BTreeSet::new();
+        for finding in self.observations() {
+            let rows = finding["timeline"].as_array().into_iter().flatten();
+            for id in rows
+                .filter(|row| row["role"] == "victim")
+                .filter_map(|row| row["id"].as_str())
+                .filter(|id| finding["target"]["id"] != *id)
+            {
+                queries.insert(match id.split_once(':') {
+                    Some(("request", number)) => format!("explain?request={number}"),
+                    _ => format!("explain?w={}", id.replace(':', "%3A")),
+                });
+            }
+        }
+        queries
     }
 
     /// Windows of the observations, with the pages that show them.
