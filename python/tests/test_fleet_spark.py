@@ -56,8 +56,8 @@ def spark() -> Iterator[str]:
     if version is None or int(version[1]) < 17:
         pytest.skip(f"Spark needs Java 17 or later: {output.splitlines()[:1]} [spark]")
     with pytest.MonkeyPatch.context() as patch:
-        # Such short queries are not worth the second compiler.
-        patch.setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
+        # Such short queries are worth neither the second compiler nor threads that collect garbage.
+        patch.setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
         from whyslow.fleet.spark import session
 
         started = session(MASTER, "2GiB", 2)

@@ -4,9 +4,12 @@
 //! The recording is written with small limits, so that tables have many row groups and late rows,
 //! and answers are assembled from many parts.
 
+use std::cell::RefCell;
 use std::fmt::Write;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::Value as Json;
 use whyslow_analysis::{Kind, Query, Verb, evaluate};
@@ -33,8 +36,7 @@ const LIMITS: Limits = Limits {
 /// A recording on disk, with the views that DuckDB creates for it.
 pub(crate) struct Written {
     pub(crate) recording: Recording,
-    pub(crate) directory: PathBuf,
-    prelude: String,
+    session: RefCell<Session>,
     _guard: tempfile::TempDir,
 }
 
@@ -61,11 +63,10 @@ pub(crate) fn written_by(
     let info = make(&mut symbols, &mut writer);
     writer.finish(&symbols, info).unwrap();
     let recording = Recording::open(&directory).unwrap();
-    let prelude = views(&recording, &directory);
+    let session = RefCell::new(Session::start(&directory, &views(&recording, &directory)));
     Some(Written {
         recording,
-        directory,
-        prelude,
+        session,
         _guard: guard,
     })
 }
@@ -85,6 +86,69 @@ pub(crate) fn views(recording: &Recording, directory: &Path) -> String {
     views
 }
 
+/// Printed after each result.
+const END_OF_RESULT: &str = "-- end of result";
+
+/// One DuckDB for all queries of a recording: starting it and reading the Parquet footers takes longer
+/// than a query.
+struct Session {
+    child: Child,
+    /// Dropped first, which ends DuckDB.
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    errors: PathBuf,
+}
+
+impl Session {
+    fn start(directory: &Path, views: &str) -> Self {
+        let errors = directory.with_extension("errors");
+        let mut child = Command::new("duckdb")
+            .args(["-json", "-bail"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(File::create(&errors).unwrap())
+            .spawn()
+            .unwrap();
+        let input = child.stdin.take();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let mut session = Self {
+            child,
+            input,
+            output,
+            errors,
+        };
+        let none = session.run(&format!("{views}{}", oracle_file("prelude.sql")));
+        assert_eq!(none, "");
+        session
+    }
+
+    /// What the statements print.
+    fn run(&mut self, statements: &str) -> String {
+        let input = self.input.as_mut().unwrap();
+        writeln!(input, "{statements}\n;\n.print '{END_OF_RESULT}'").unwrap();
+        let mut printed = String::new();
+        while !printed.ends_with(&format!("{END_OF_RESULT}\n")) {
+            let read = self.output.read_line(&mut printed).unwrap();
+            let errors = std::fs::read_to_string(&self.errors).unwrap();
+            assert!(read > 0 && errors.is_empty(), "{errors}\n{statements}");
+        }
+        printed.truncate(printed.len() - END_OF_RESULT.len() - 1);
+        printed
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.input = None;
+        let _ = self.child.wait();
+    }
+}
+
+fn oracle_file(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/duckdb_oracle");
+    std::fs::read_to_string(folder.join(name)).unwrap()
+}
+
 fn has_duckdb() -> bool {
     skip_unless_installed(Need::DuckDb, "duckdb", "--version")
 }
@@ -96,9 +160,7 @@ pub(crate) fn sql(
     file: &str,
     words: &[(&str, &str)],
 ) -> Vec<Json> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/duckdb_oracle");
-    let read = |file: &str| std::fs::read_to_string(folder.join(file)).unwrap();
-    let mut text = read(file);
+    let mut text = oracle_file(file);
     for (word, replacement) in words {
         text = text.replace(&format!("{{{word}}}"), replacement);
     }
@@ -117,28 +179,14 @@ pub(crate) fn sql(
         info.begin_ns,
         info.end_ns
     );
-    let script = format!(
-        "{variables}\n{}{}\n{text}",
-        written.prelude,
-        read("prelude.sql")
-    );
-    let path = written.directory.with_extension("sql");
-    std::fs::write(&path, &script).unwrap();
-    let run = Command::new("duckdb")
-        .args(["-json", "-c"])
-        .arg(format!(".read {}", path.display()))
-        .output()
-        .unwrap();
-    let stderr = String::from_utf8_lossy(&run.stderr);
-    assert!(
-        run.status.success() && stderr.is_empty(),
-        "{file}: {stderr}\n{text}"
-    );
-    let stdout = String::from_utf8(run.stdout).unwrap();
-    if stdout.trim().is_empty() {
+    let printed = written
+        .session
+        .borrow_mut()
+        .run(&format!("{variables}\n{text}"));
+    if printed.trim().is_empty() {
         return Vec::new();
     }
-    serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{file}: {error}: {stdout}"))
+    serde_json::from_str(&printed).unwrap_or_else(|error| panic!("{file}: {error}: {printed}"))
 }
 
 /// Compares the columns of the SQL result, row by row.
