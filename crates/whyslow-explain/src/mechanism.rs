@@ -341,7 +341,9 @@ pub static ALL: &[Mechanism] = &[
         "The thread slept by its own timer: nanosleep, or a poll or lock with a timeout that expired.",
         "The return value of the call indicates a timeout, and a timer woke the thread.",
         &[
-            any("wait for the event instead of sleeping"),
+            any(
+                "wait for the event instead of sleeping, and hold no lock or transaction meanwhile",
+            ),
             any("record what it does between sleeps: whyslow record --what +syscalls --stacks 1ms"),
         ],
         "man 2 nanosleep; man 2 poll",

@@ -62,6 +62,7 @@ pub(crate) fn leads_on(mechanism: &str) -> bool {
                 | "kernel_wait"
                 | "fuse_wait"
                 | "runtime_pause"
+                | "woken_by"
         )
 }
 

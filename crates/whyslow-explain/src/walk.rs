@@ -342,7 +342,10 @@ impl Walker<'_> {
         }
         if task.hop.is_some() && segment.begin <= task.since && is_idle_wait(self.slice, segment) {
             // It had not started on the work when that was passed to it.
-            self.not_begun(task, (begin, end));
+            match self.late_message(task, segment, (begin, end)) {
+                Some((next, reason)) => self.hop(task, (begin, end), next, reason),
+                None => self.not_begun(task, (begin, end)),
+            }
             return;
         }
         let mut at = begin;

@@ -37,6 +37,8 @@ const WITHOUT_DURATION: [&str; 7] = [
     "temporary_files",
     "unknown",
 ];
+/// More threads between culprit and victim are counted.
+const BETWEEN_MAX: usize = 3;
 /// Parts that are listed if there is no culprit.
 const LISTED: usize = 3;
 /// Share of time without a recorded cause from which nothing can be concluded.
@@ -159,10 +161,8 @@ impl Drawn<'_> {
         let within = self.call_on_cpu(part).map_or_else(String::new, |activity| {
             format!(" in {}", call(&activity.call))
         });
-        format!(
-            "{subject} {likely}{}{within}.",
-            self.timed(part, &did, true)
-        )
+        let timed = hedged(likely, &self.timed(part, &did, true));
+        format!("{subject} {timed}{within}.")
     }
 
     /// The system call that took most of the longest time on CPU, such as `clone` of a large process.
@@ -194,8 +194,8 @@ impl Drawn<'_> {
             });
             let can_last =
                 !did.contains([',', ';']) && !CLAUSE_LAST.contains(&part.mechanism.as_str());
-            let timed = self.timed(part, &did, can_last);
-            return format!("{subject} {likely}{timed}{within}.");
+            let timed = hedged(likely, &self.timed(part, &did, can_last));
+            return format!("{subject} {timed}{within}.");
         };
         let end = activity.end_ns.unwrap_or(self.recorded.end);
         let lasted = length(end - activity.begin_ns);
@@ -214,7 +214,12 @@ impl Drawn<'_> {
             String::new()
         };
         let call = call(&activity.call);
-        format!("{subject} {verb} {call} for {lasted}{open} and {likely}{did}{rest}.")
+        if let Some(direct) = self.between().filter(|_| part.root == "timer_sleep") {
+            let held_up = self.held_up(part, direct, likely);
+            return format!("{subject} slept in {call} for {lasted}{open}; {held_up}{rest}.");
+        }
+        let did = hedged(likely, &did);
+        format!("{subject} {verb} {call} for {lasted}{open} and {did}{rest}.")
     }
 
     /// At the start of a sentence.
@@ -254,7 +259,7 @@ impl Drawn<'_> {
         if let Some(direct) = self.between() {
             let root = phrase(&part.root).other;
             let did = Values::new(self.names.label(direct), &[last]).fill(root);
-            return format!("{did}; {}", self.held_up(part, direct));
+            return format!("{did}; {}", self.held_up(part, direct, ""));
         }
         let did = Values::new(victim, &[first, device(part)]).fill(phrase(&part.mechanism).other);
         let children = part.object.as_ref();
@@ -282,11 +287,37 @@ impl Drawn<'_> {
     }
 
     /// What the culprit held up, and how that held up the victim.
-    fn held_up(&self, part: &Part, direct: &Actor) -> String {
+    fn held_up(&self, part: &Part, direct: &Actor, likely: &str) -> String {
         let victim = self.names.label(&self.finding.target.actor);
         let first = self.first_object(part);
         let did = Values::new(victim, &[first]).fill(phrase(&part.mechanism).other);
-        format!("that held up {}, which {did}", self.names.actor(direct))
+        let mut others = self.others_between(part, direct);
+        others.push(self.names.actor(direct));
+        format!(
+            "that {likely}held up {}, which {did}",
+            others.join(", then ")
+        )
+    }
+
+    /// The threads between the culprit and the thread that the victim waited for, the culprit's
+    /// neighbour first; the first and the number of the others if there are many.
+    fn others_between(&self, part: &Part, direct: &Actor) -> Vec<String> {
+        let is_known = |actor: &Actor| {
+            actor.tid.is_some() && actor.tid != part.culprit.tid && actor.tid != direct.tid
+        };
+        let links = self.finding.chain.iter().skip(2).map(|hop| &hop.actor);
+        let mut names: Vec<String> = links
+            .filter(|actor| is_known(actor))
+            .map(|actor| self.names.actor(actor))
+            .collect();
+        names.dedup();
+        names.reverse();
+        if names.len() > BETWEEN_MAX {
+            let more = names.len() - 1;
+            names.truncate(1);
+            names.push(format!("{more} other threads"));
+        }
+        names
     }
 
     /// If the victim waited in the journal, that is what the culprit kept busy.
@@ -335,7 +366,7 @@ impl Drawn<'_> {
         }
         let (likely, direct) = (self.likely(part), self.between());
         let held_up = direct.map_or_else(String::new, |direct| {
-            format!("; {}", self.held_up(part, direct))
+            format!("; {}", self.held_up(part, direct, ""))
         });
         let waiting = self
             .names
@@ -447,6 +478,14 @@ impl Drawn<'_> {
             return "No single cause: each accounts for less than 5 % of the time.".to_owned();
         }
         format!("No single cause: {}.", shares.join(", "))
+    }
+}
+
+/// A predicate that may be marked as likely: `was most likely on CPU`.
+fn hedged(likely: &str, did: &str) -> String {
+    match did.strip_prefix("was ").filter(|_| !likely.is_empty()) {
+        Some(state) => format!("was {likely}{state}"),
+        None => format!("{likely}{did}"),
     }
 }
 

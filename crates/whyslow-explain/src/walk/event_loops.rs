@@ -96,6 +96,63 @@ impl<'m> Walker<'m> {
         found
     }
 
+    /// The process whose message ended an idle wait, and only then the wait for the idle thread: a
+    /// thread that waits for a message of its client keeps its locks and transactions meanwhile. A
+    /// reply does not depend on other messages, and a sender that itself waits for work is no better
+    /// answer.
+    pub(super) fn late_message(
+        &self,
+        task: &Task,
+        segment: &Segment,
+        (begin, end): (Ns, Ns),
+    ) -> Option<(Next, Reason)> {
+        let slice = self.slice;
+        let is_message = |mechanism: &str| matches!(mechanism, "local_ipc" | "pipe_wait");
+        let step = &self.walk.steps[task.hop? as usize];
+        if is_message(step.reason.mechanism) {
+            return None;
+        }
+        let Sleep::For { reason, pieces } = classify(slice, self.attribution, segment) else {
+            return None;
+        };
+        let [piece] = pieces.as_slice() else {
+            return None;
+        };
+        let sender = piece.utid;
+        if !is_message(reason.mechanism)
+            || slice.thread_table.same_process(sender, task.utid)
+            || sender == self.root
+            || self.is_on_path(task.hop, sender)
+            || !slice.has_rows_of(sender)
+        {
+            return None;
+        }
+        let states = slice.states(sender, (begin, end)).iter();
+        let idle: Ns = states
+            .filter(|state| state.state == State::Sleeping)
+            .filter(|state| middlemen::is_idle_wait(slice, state))
+            .map(|state| state.end.min(end) - state.begin.max(begin))
+            .sum();
+        if 2 * idle >= end - begin {
+            return None;
+        }
+        let next = Next {
+            utid: sender,
+            since: Ns::MIN,
+            request: None,
+        };
+        let grade = reason.grade.min(Grade::B);
+        let target = BlameTarget::Thread(sender);
+        Some((
+            next,
+            Reason {
+                target,
+                grade,
+                ..reason
+            },
+        ))
+    }
+
     /// The served request that a sleeping thread's own request is for the thread that it waits for.
     pub(super) fn request_of(&self, task: &Task, segment: &Segment, next: Utid) -> Option<i64> {
         let slice = self.slice;
