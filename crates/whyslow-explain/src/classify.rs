@@ -216,7 +216,7 @@ fn in_interrupt(
         && (is_timer || is_plain_irq)
     {
         if let Some(server) = name_server(slice, call) {
-            return Sleep::Is(unreplied(slice, server).by(Proof::Call(call.id)));
+            return Sleep::Is(unreplied(slice, sleep, server).by(Proof::Call(call.id)));
         }
         if let Some(found) = polling::polled(slice, sleep, call) {
             return found;

@@ -11,7 +11,7 @@ use crate::connecting::connects;
 use crate::peers;
 use crate::peers::socket_calls::is_same;
 use crate::report::Grade;
-use crate::window_slice::{Call, Cause, Packet, Segment, TextId, Wake, WindowSlice};
+use crate::window_slice::{Call, Cause, Packet, Segment, State, TextId, Utid, Wake, WindowSlice};
 
 /// A packet retransmitted to the same machine has arrived after this time.
 pub(crate) const ARRIVES_NS: Ns = 10_000_000;
@@ -95,19 +95,41 @@ fn replied(
             return follow(sleep, thread, reason.about(Some(Object::Peer(server))));
         }
     }
-    Sleep::Is(unreplied(slice, server))
+    Sleep::Is(unreplied(slice, sleep, server))
 }
 
 /// A name server that did not reply, as far as is known. Behind an address of this host is a
 /// process of this host, and without its name the cause is not known.
-pub(crate) fn unreplied(slice: &WindowSlice, server: TextId) -> Reason {
-    let grade = if peers::is_own(slice, server) {
-        Grade::C
+pub(crate) fn unreplied(slice: &WindowSlice, sleep: &Segment, server: TextId) -> Reason {
+    let (target, grade) = if peers::is_own(slice, server) {
+        match replies(slice, sleep, server) {
+            Some(thread) => (BlameTarget::Thread(thread), Grade::B),
+            None => (BlameTarget::Peer(server), Grade::C),
+        }
     } else {
-        Grade::B
+        (BlameTarget::Peer(server), Grade::B)
     };
-    let reason = Reason::new("dns_lookup", BlameTarget::Peer(server), grade);
-    reason.about(Some(Object::Peer(server)))
+    Reason::new("dns_lookup", target, grade).about(Some(Object::Peer(server)))
+}
+
+/// The thread of this host that replied to another query of the process to the same name server.
+fn replies(slice: &WindowSlice, sleep: &Segment, server: TextId) -> Option<Utid> {
+    let upid = slice.thread_table.get(sleep.utid)?.upid?;
+    let threads = slice.thread_table.threads_of(upid).iter();
+    let sleeps = threads.flat_map(|utid| slice.states(*utid, (slice.begin, slice.end)));
+    let others =
+        sleeps.filter(|other| other.state == State::Sleeping && other.begin != sleep.begin);
+    let mut repliers = others.filter_map(|other| {
+        let call = slice.call_at(other.utid, other.begin)?;
+        let wake = other.wakeup.and_then(|wake| slice.wake(wake));
+        if name_server(slice, call) != Some(server) {
+            return None;
+        }
+        let (replier, _) = peers::in_context(slice, other, Some(call), wake)?;
+        let is_other = !slice.thread_table.same_process(replier, sleep.utid);
+        is_other.then_some(replier)
+    });
+    repliers.next()
 }
 
 /// Whether the recorded packet that ended a sleep was sent by another host.

@@ -232,6 +232,13 @@ impl Drawn<'_> {
             }
             _ => subject,
         };
+        if let Some(server) = part.object.as_ref().filter(|thing| {
+            (part.mechanism.as_str(), part.root.as_str()) == ("dns_lookup", "dns_lookup")
+                && part.culprit.tid.is_some()
+                && thing.kind == "peer"
+        }) {
+            return format!("{subject}, name server {},", server.name);
+        }
         let is_server = part.mechanism == "dns_lookup" && part.culprit.kind == ActorKind::Peer;
         let is_address = part
             .culprit
@@ -350,6 +357,11 @@ impl Drawn<'_> {
             None => "was active".to_owned(),
         };
         let time = self.time(part);
+        if part.root == "dns_lookup" && part.culprit.kind == ActorKind::Peer {
+            return format!(
+                "{subject} did not reply to a DNS query of {victim} for {time}; it is on this host, but the process was not recorded."
+            );
+        }
         format!("{subject} {did} while {victim} waited for {time}; causality is not established.")
     }
 

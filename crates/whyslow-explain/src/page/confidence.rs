@@ -47,6 +47,10 @@ impl Drawn<'_> {
         let mut by_grade: [Vec<String>; 3] = [Vec::new(), Vec::new(), Vec::new()];
         let mut before: Option<&Hop> = None;
         for hop in &self.finding.chain {
+            if hop.what == CAUSED && hop.mechanism == "dns_lookup" {
+                // The evidence is the call of the victim that timed out.
+                continue;
+            }
             let of_grade = &mut by_grade[hop.grade as usize];
             // The request that ended the wait, and that the culprit caused.
             let is_joined = hop.what == CAUSED
