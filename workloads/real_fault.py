@@ -24,7 +24,7 @@ from real import catalogue
 from real.priority import Priority
 from real.recorder import Recorder
 from real.scenario import Scenario, WaitingPlan
-from web.stack import Stack
+from web.stack import PYTHON, Stack
 
 SKIPPED = 77
 # More than any scenario needs, with the start of its servers; then the watchdog kills it.
@@ -95,6 +95,12 @@ def made(kind: type[Scenario], arguments: argparse.Namespace) -> dict[str, Any]:
         return truth.as_dict()
 
 
+def use_python_of_packages() -> None:
+    """Modules of Debian packages are those of its own Python, which may not be the first in PATH."""
+    if Path(PYTHON).exists() and not Path(sys.executable).samefile(PYTHON):
+        os.execv(PYTHON, [PYTHON, *sys.argv])
+
+
 def main() -> int:
     arguments = parsed()
     halves = [arguments.half] if arguments.half else list(catalogue.HALVES)
@@ -124,4 +130,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    use_python_of_packages()
     sys.exit(main())

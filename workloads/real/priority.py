@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
-from lab import Lab
+from lab import Lab, UnavailableError
 
 ROOT = Path("/sys/fs/cgroup/cpu")
 SHARES_MAX = 262144
 # Real-time threads of a group need a budget of their own; more is refused.
 RT_US = 900_000
+REMOVED_S = 10
 
 
 def prefer(group: Path) -> None:
     """Gives a control group (v1) the highest weight; one with a quota needs that, too."""
     if (group / "cpu.shares").exists():
         (group / "cpu.shares").write_text(str(SHARES_MAX))
+
+
+def give(budget: Path) -> None:
+    """Sets the budget, once the group of a run that failed just now is removed and its own is free."""
+    end = time.monotonic() + REMOVED_S
+    while True:
+        try:
+            budget.write_text(str(RT_US))
+            return
+        except OSError as error:
+            if time.monotonic() > end:
+                reason = f"another group has the budget for real-time threads: {error}"
+                raise UnavailableError(reason) from error
+            time.sleep(0.1)
 
 
 class Priority:
@@ -35,7 +51,7 @@ class Priority:
         prefer(group)
         budget = group / "cpu.rt_runtime_us"
         if budget.exists():
-            budget.write_text(str(RT_US))
+            give(budget)
         self._group = group
 
     def __enter__(self) -> Priority:

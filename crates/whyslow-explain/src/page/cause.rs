@@ -268,7 +268,7 @@ impl Drawn<'_> {
             let did = Values::new(self.names.label(direct), &[last]).fill(root);
             return format!("{did}; {}", self.held_up(part, direct, ""));
         }
-        let did = Values::new(victim, &[first, device(part)]).fill(phrase(&part.mechanism).other);
+        let did = Values::new(victim, &[first, device(part)]).fill(self.done_to_victim(part));
         let children = part.object.as_ref();
         if let Some(children) = children.filter(|thing| thing.kind == "children") {
             return format!("{did} with {}", children.name);
@@ -287,6 +287,18 @@ impl Drawn<'_> {
         format!("{did}, while it {root}")
     }
 
+    /// The predicate of what the victim waited for. A sender waits for room, not for a reply.
+    fn done_to_victim(&self, part: &Part) -> &'static str {
+        let called = self.finding.target.what.as_str();
+        let is_sent = ["send", "write"]
+            .iter()
+            .any(|call| called.starts_with(call));
+        if part.mechanism == "local_ipc" && is_sent {
+            return "kept {victim} waiting to send over a local socket";
+        }
+        phrase(&part.mechanism).other
+    }
+
     /// What the victim itself waited for: the object of a part is that of the last link. `None` if
     /// the chain does not show it.
     fn first_object<'p>(&'p self, part: &'p Part) -> Option<&'p Thing> {
@@ -297,7 +309,7 @@ impl Drawn<'_> {
     fn held_up(&self, part: &Part, direct: &Actor, likely: &str) -> String {
         let victim = self.names.label(&self.finding.target.actor);
         let first = self.first_object(part);
-        let did = Values::new(victim, &[first]).fill(phrase(&part.mechanism).other);
+        let did = Values::new(victim, &[first]).fill(self.done_to_victim(part));
         let mut others = self.others_between(part, direct);
         others.push(self.names.actor(direct));
         format!(
