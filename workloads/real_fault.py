@@ -96,7 +96,7 @@ def made(kind: type[Scenario], arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def use_python_of_packages() -> None:
-    """Modules of Debian packages are those of its own Python, which may not be the first in PATH."""
+    """Modules of Debian packages are those of Debian's Python, which may not be first in PATH."""
     if Path(PYTHON).exists() and not Path(sys.executable).samefile(PYTHON):
         os.execv(PYTHON, [PYTHON, *sys.argv])
 

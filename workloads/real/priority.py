@@ -22,7 +22,7 @@ def prefer(group: Path) -> None:
 
 
 def give(budget: Path) -> None:
-    """Sets the budget, once the group of a run that failed just now is removed and its own is free."""
+    """Sets the budget, once the watchdog has removed the group of a run that failed just now."""
     end = time.monotonic() + REMOVED_S
     while True:
         try:
