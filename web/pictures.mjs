@@ -1,18 +1,32 @@
 // Takes the pictures of README.md and docs/guide.md: WHYSLOW=target/debug/whyslow node web/pictures.mjs
+// That of the page Fleet only if LAKE names a lake, such as one of ./dev eval fleet found --folder FOLDER.
 import { join } from "node:path";
 
 import { browser, fixture, open, serve, settled } from "./tests/e2e/harness.mjs";
 
 const folder = join(import.meta.dirname, "../docs/pictures");
-const server = await serve(fixture("web-incident/trace.tar.zst"));
+const trace = fixture("web-incident/trace.tar.zst");
 const of = await browser();
-const { page, context } = await open(of, server, "", { viewport: { width: 1100, height: 720 } });
-const taken = (name) => page.screenshot({ path: join(folder, `${name}.jpg`), quality: 80, type: "jpeg" });
-await settled(page);
-await taken("explain");
-await page.locator(".finding button.culprit").first().click();
-await settled(page);
-await taken("threads");
-await context.close();
+
+/** Opens a page of a server, and saves it as each picture after its step. */
+async function pictures(server, query, steps) {
+    const { page, context } = await open(of, server, query, { viewport: { width: 1100, height: 720 } });
+    await settled(page);
+    for (const [name, step] of steps) {
+        await step(page);
+        await settled(page);
+        await page.screenshot({ path: join(folder, `${name}.jpg`), quality: 80, type: "jpeg" });
+    }
+    await context.close();
+    await server.stop();
+}
+
+await pictures(await serve(trace), "", [
+    ["explain", () => undefined],
+    ["threads", (page) => page.locator(".finding button.culprit").first().click()],
+]);
+const lake = process.env["LAKE"];
+if (lake) {
+    await pictures(await serve("--lake", lake, trace), "?page=fleet", [["fleet", (page) => page.locator(".host-map").waitFor()]]);
+}
 await of.close();
-await server.stop();

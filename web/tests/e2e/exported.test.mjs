@@ -5,6 +5,7 @@ import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, extname, join } from "node:path";
 import { after, before, test } from "node:test";
@@ -188,6 +189,24 @@ const sorted = (sums) => [...sums].sort(([one], [other]) => (one < other ? -1 : 
 
 const SESSION = "test";
 
+/** Whether the socket named in the metadata of a session accepts connections. */
+function listens(metadata) {
+    let path;
+    try {
+        path = JSON.parse(readFileSync(metadata, "utf8")).socketPath;
+    } catch {
+        return Promise.resolve(false);
+    }
+    return new Promise((resolve) => {
+        const socket = connect(path);
+        socket.on("connect", () => {
+            socket.end();
+            resolve(true);
+        });
+        socket.on("error", () => resolve(false));
+    });
+}
+
 /** Runs commands of the reader, which keeps a profile in a daemon until the test ends it. */
 function reader() {
     // The path of a socket is limited to about a hundred bytes.
@@ -204,10 +223,14 @@ function reader() {
     const load = async (path) => {
         daemon = spawn(process.execPath, [profiler, "--daemon", path, "--session", SESSION], { env, stdio: "ignore" });
         const until = Date.now() + 120_000;
+        // A command removes a session whose socket does not listen yet, so none runs before it does.
+        while (!(await listens(join(place, `${SESSION}.json`)))) {
+            await new Promise((resolve) => setTimeout(resolve, 100));
+            assert.equal(daemon.exitCode, null, `the daemon ended while it loaded ${path}`);
+            assert.ok(Date.now() < until, `the daemon does not listen after it loaded ${path}`);
+        }
         let done;
         do {
-            await new Promise((resolve) => setTimeout(resolve, 200));
-            assert.equal(daemon.exitCode, null, `the daemon ended while it loaded ${path}`);
             done = run("thread", "list", "--session", SESSION);
         } while (done.status !== 0 && Date.now() < until);
         assert.equal(done.status, 0, `load ${path}: ${done.stderr}`);

@@ -264,7 +264,12 @@ impl Drawn<'_> {
             return journal;
         }
         if let Some(direct) = self.between() {
-            let root = phrase(&part.root).other;
+            let root = phrase(&part.root);
+            let root = if self.is_of_culprit(part) {
+                root.own
+            } else {
+                root.other
+            };
             let did = Values::new(self.names.label(direct), &[last]).fill(root);
             return format!("{did}; {}", self.held_up(part, direct, ""));
         }
@@ -303,6 +308,13 @@ impl Drawn<'_> {
     /// the chain does not show it.
     fn first_object<'p>(&'p self, part: &'p Part) -> Option<&'p Thing> {
         first_object(part, &self.finding.chain)
+    }
+
+    /// Whether the chain ends with a wait of the culprit itself, not with what it did to another
+    /// thread.
+    fn is_of_culprit(&self, part: &Part) -> bool {
+        let last = self.finding.chain.last();
+        last.is_some_and(|hop| hop.what == "waited" && hop.actor.tid == part.culprit.tid)
     }
 
     /// What the culprit held up, and how that held up the victim.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::compiled::{compiled, recorded};
-use super::{can_record, no_floods, rows};
+use super::{can_record, floods_alone, no_floods, rows};
 use crate::common::Place;
 
 /// The program, built as distributions do: without frame pointers.
@@ -132,7 +132,8 @@ fn states_are_those_that_the_scheduler_tells() {
     if !can_record() {
         return;
     }
-    let _quiet = no_floods();
+    // Another preemption in the moment of a sample is a true state, but not that of its interval.
+    let _alone = floods_alone();
     let place = Place::new();
     let Some(program) = program(&place, "walls") else {
         return;
