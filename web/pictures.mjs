@@ -1,5 +1,6 @@
 // Takes the pictures of README.md and docs/guide.md: WHYSLOW=target/debug/whyslow node web/pictures.mjs
-// That of the page Fleet only if LAKE names a lake, such as one of ./dev eval fleet found --folder FOLDER.
+// That of the page Fleet only if LAKE names a lake, such as one of ./dev eval fleet found --folder FOLDER; this
+// needs the Python package whyslow (WHYSLOW_PYTHON, PYTHONPATH).
 import { join } from "node:path";
 
 import { browser, fixture, open, serve, settled } from "./tests/e2e/harness.mjs";
@@ -13,7 +14,7 @@ async function pictures(server, query, steps) {
     const { page, context } = await open(of, server, query, { viewport: { width: 1100, height: 720 } });
     await settled(page);
     for (const [name, step] of steps) {
-        await step(page);
+        if (step) await step(page);
         await settled(page);
         await page.screenshot({ path: join(folder, `${name}.jpg`), quality: 80, type: "jpeg" });
     }
@@ -22,7 +23,7 @@ async function pictures(server, query, steps) {
 }
 
 await pictures(await serve(trace), "", [
-    ["explain", () => undefined],
+    ["explain", null],
     ["threads", (page) => page.locator(".finding button.culprit").first().click()],
 ]);
 const lake = process.env["LAKE"];
