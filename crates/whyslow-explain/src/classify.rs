@@ -94,7 +94,8 @@ fn by_its_end(
     let Some(wake) = sleep.wakeup else {
         let waiting = call.filter(|_| sleep.end >= slice.recording_end);
         let not_replied = waiting.and_then(|call| peers::not_replied(slice, sleep, call));
-        return not_replied.unwrap_or_else(|| Sleep::Is(without_wakeup(slice, sleep, call)));
+        let found = not_replied.or_else(|| received(slice, sleep, call?));
+        return found.unwrap_or_else(|| Sleep::Is(without_wakeup(slice, sleep, call)));
     };
     let wake = slice.wake(wake);
     if sleep.context != Context::Task && sleep.context != Context::Unknown {
@@ -176,6 +177,22 @@ fn imposed(slice: &WindowSlice, attribution: &Attribution<'_>, sleep: &Segment) 
     }
     let reason = Reason::new("reclaim", BlameTarget::Thread(sleep.utid), Grade::A);
     Some(Sleep::Is(reason))
+}
+
+/// A read from a network socket that returned data waited for it, whatever woke the thread.
+fn received(slice: &WindowSlice, sleep: &Segment, call: &Call) -> Option<Sleep> {
+    let class = call.fd_class.map_or("", |class| slice.text(class));
+    let is_receive = matches!(
+        slice.text(call.name),
+        "recvfrom" | "recvmsg" | "read" | "readv"
+    );
+    let has_data = call.ret.is_some_and(|bytes| bytes > 0);
+    if !class.starts_with("inet") || !is_receive || !has_data {
+        return None;
+    }
+    let is_lossy = slice.is_lossy(None, (sleep.begin, sleep.end + 1));
+    let found = from_network(slice, sleep, Some(call), None);
+    (!is_lossy).then(|| polling::at_most(Grade::C, found))
 }
 
 fn without_wakeup(slice: &WindowSlice, sleep: &Segment, call: Option<&Call>) -> Reason {

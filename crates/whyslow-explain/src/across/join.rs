@@ -223,7 +223,10 @@ pub(super) fn bounds(
         Some(written) => (written.saturating_sub(end), end),
         None => (served.first.saturating_sub(issued.first), issued.first),
     };
-    let had = served.begin.saturating_sub(issued.begin);
+    // The first request of a connection is ready from its start, possibly before it was sent.
+    let is_first = served.is_reused == Some(false);
+    let arrived = if is_first { served.first } else { served.begin };
+    let had = arrived.saturating_sub(issued.begin);
     Some(Bounds::of_pair((had, issued.begin), gave, at))
 }
 

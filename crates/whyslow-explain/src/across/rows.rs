@@ -45,7 +45,8 @@ pub(super) struct Traced {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Seen {
     pub(super) id: i64,
-    /// On a client, when it wrote the request; on a server, when the request was ready to be read.
+    /// On a client, when it wrote the request; on a server, when the request was ready to be read,
+    /// or the connection to be accepted.
     pub(super) begin: Ns,
     /// On a client, when it received the first byte of the reply; on a server, when it read the
     /// first byte of the request.

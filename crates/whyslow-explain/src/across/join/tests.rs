@@ -157,6 +157,8 @@ proptest! {
         apart in -1_000_000_000_000_i64..1_000_000_000_000,
         (there, work, back, rest) in (0_i64..1 << 20, 0_i64..1 << 30, 0_i64..1 << 20, 0_i64..1 << 20),
         knows_write in any::<bool>(),
+        // The server accepts a new connection late, and may have had it before the request.
+        (number, accepting) in (0_i64..2, 0_i64..1 << 20),
         has_all in any::<bool>(),
         at in -1_000_000_000_i64..1_000_000_000,
     ) {
@@ -165,12 +167,13 @@ proptest! {
         let issued = Seen {
             first: gave + back,
             bytes_received: Some(if has_all { 100 } else { 50 }),
-            ..seen(0, 0, end)
+            ..seen(number, 0, end)
         };
+        let begin = if number == 0 { had - accepting } else { had };
         let served = Seen {
             first: had + apart,
             bytes_sent: Some(100),
-            ..seen(0, had + apart, gave + apart + 5)
+            ..seen(number, begin + apart, gave + apart + 5)
         };
         let written = knows_write.then_some(gave + apart);
         let found = bounds(&issued, &served, (written, at)).expect("both ends are known");

@@ -58,6 +58,8 @@ pub(super) struct RequestTracker {
     connections: FxHashMap<i64, Connection>,
     /// Number of connections last used by each process.
     users: FxHashMap<i32, u32>,
+    /// Local addresses of sockets that are not connected yet.
+    bound: FxHashMap<i64, Endpoint>,
     socks: Socks,
     workers: Workers,
     expected: Expected,
@@ -228,6 +230,16 @@ impl RequestTracker {
                         connection.protocol = protocol(None, path, out);
                     }
                 }
+                if let Some(local) = self.bound.remove(&socket) {
+                    self.named(socket, local, out);
+                }
+            }
+            SocketOp::Bound { socket, local } => {
+                if self.bound.len() >= CONNECTIONS_MAX {
+                    out.anomalies.count(&stat::MAP_LIMIT, ts);
+                    self.bound.clear();
+                }
+                self.bound.insert(socket, local);
             }
             SocketOp::WriteBegan { place, bytes } => match place {
                 Place::Socket(socket) => self.write_began(socket, (thread, ts), out),
@@ -252,6 +264,7 @@ impl RequestTracker {
                 }
             }
             SocketOp::Closed { socket } => {
+                self.bound.remove(&socket);
                 let known = self.connections.get(&socket);
                 let user = known.and_then(|connection| connection.user);
                 // A process that passes a connection to a child closes its own copy.
@@ -341,7 +354,7 @@ impl RequestTracker {
         self.enter(socket, connection, out);
     }
 
-    /// Its local address is known because the program queried it.
+    /// Its local address is known because the program set or queried it.
     fn named<S: EmitAll>(&mut self, socket: i64, local: Endpoint, out: &mut Output<'_, S>) {
         let Some(connection) = self.connections.get_mut(&socket) else {
             return;

@@ -44,6 +44,11 @@ pub(in crate::trackers) enum SocketOp {
         path: Option<Sym>,
         ends: Option<(Endpoint, Endpoint)>,
     },
+    /// The program set the local address, before connecting.
+    Bound {
+        socket: i64,
+        local: Endpoint,
+    },
     /// The program queried the local address.
     Named {
         socket: i64,

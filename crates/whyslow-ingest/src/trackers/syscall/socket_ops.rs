@@ -1,6 +1,6 @@
 //! Derives socket operations from system calls: see [`super::super::request`].
 
-use whyslow_model::event::SyscallArgs;
+use whyslow_model::event::{Endpoint, NetAddress, SyscallArgs};
 use whyslow_model::syscall::Op;
 
 use super::super::fd::Owner;
@@ -164,6 +164,12 @@ impl SyscallTracker {
                     ts: pending.ts,
                 });
             }
+            Effect::Bind if ret == Some(0) => {
+                let local = pending.peer.filter(|local| is_complete(*local));
+                if let Some((socket, local)) = socket.zip(local) {
+                    self.socket_ops.push(SocketOp::Bound { socket, local });
+                }
+            }
             Effect::Getsockname => {
                 let local = address.and_then(endpoint).filter(|local| {
                     // A connecting socket may have none yet.
@@ -205,6 +211,16 @@ impl SyscallTracker {
             self.socket_ops.push(SocketOp::Reset { socket });
         }
     }
+}
+
+/// Whether an address is that of one socket: the kernel replaces a port of 0, and the address
+/// `0.0.0.0` or `::`, when the socket connects.
+fn is_complete(local: Endpoint) -> bool {
+    let is_any = match local.address {
+        NetAddress::V4(bytes) => bytes == [0; 4],
+        NetAddress::V6(bytes) => bytes == [0; 16],
+    };
+    !is_any && local.port.is_some_and(|port| port != 0)
 }
 
 fn place(target: Target) -> Option<Place> {

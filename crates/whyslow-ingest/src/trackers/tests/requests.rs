@@ -571,3 +571,39 @@ fn a_socket_has_the_name_that_the_program_asked_for() {
         1 33 8 server 10.0.0.1:80 10.0.0.1:5000 10.0.0.1 - - -",
     );
 }
+
+/// The client binds an address before it connects; another socket only a port of 0, which the
+/// kernel replaces.
+const BOUND: &str = "
+    0.000000001 [0] (tid=9 pid=9 comm=client) syscall_enter name=socket family=2 socket_type=1
+    0.000000002 [0] (tid=9 pid=9) syscall_exit name=socket ret=3
+    0.000000003 [0] (tid=9 pid=9) syscall_enter name=bind fd=3 sockaddr=10.0.0.1:5000
+    0.000000004 [0] (tid=9 pid=9) syscall_exit name=bind ret=0
+    0.000000010 [0] (tid=9 pid=9) syscall_enter name=connect fd=3 sockaddr=10.0.0.2:80
+    0.000000015 [0] (tid=9 pid=9) syscall_exit name=connect ret=0
+    0.000000016 [0] (tid=9 pid=9) syscall_enter name=socket family=2 socket_type=1
+    0.000000017 [0] (tid=9 pid=9) syscall_exit name=socket ret=4
+    0.000000018 [0] (tid=9 pid=9) syscall_enter name=bind fd=4 sockaddr=10.0.0.1:0
+    0.000000019 [0] (tid=9 pid=9) syscall_exit name=bind ret=0
+    0.000000020 [0] (tid=9 pid=9) syscall_enter name=connect fd=4 sockaddr=10.0.0.2:81
+    0.000000021 [0] (tid=9 pid=9) syscall_exit name=connect ret=0
+    0.000000030 [0] (tid=9 pid=9) syscall_enter name=write fd=3 count=100
+    0.000000031 [0] (tid=9 pid=9) syscall_exit name=write ret=100
+    0.000000043 [0] (tid=9 pid=9) syscall_enter name=read fd=3 count=4096
+    0.000000044 [0] (tid=9 pid=9) syscall_exit name=read ret=50
+    0.000000050 [0] (tid=9 pid=9) syscall_enter name=write fd=4 count=100
+    0.000000051 [0] (tid=9 pid=9) syscall_exit name=write ret=100
+    0.000000053 [0] (tid=9 pid=9) syscall_enter name=read fd=4 count=4096
+    0.000000054 [0] (tid=9 pid=9) syscall_exit name=read ret=50";
+
+#[test]
+fn a_client_has_the_address_that_it_bound() {
+    check(
+        BOUND,
+        "request",
+        "id ts dur role local peer",
+        "
+        0 30 14 client 10.0.0.1:5000 10.0.0.2:80
+        1 50 4 client - 10.0.0.2:81",
+    );
+}

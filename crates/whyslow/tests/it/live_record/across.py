@@ -30,7 +30,7 @@ def server():
             sock.sendall(b'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
 
 def client():
-    with socket.create_connection(address) as sock:
+    with socket.create_connection(address, source_address=('10.213.7.1', 47000)) as sock:
         for number in range(REQUESTS):
             what = '/report' if number == SLOW else '/' + 'x' * (number % 7)
             sock.sendall(f'GET {what} HTTP/1.1\r\nHost: here\r\n\r\n'.encode())
