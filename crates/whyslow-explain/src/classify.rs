@@ -192,7 +192,7 @@ fn received(slice: &WindowSlice, sleep: &Segment, call: &Call) -> Option<Sleep> 
     }
     let is_lossy = slice.is_lossy(None, (sleep.begin, sleep.end + 1));
     let found = from_network(slice, sleep, Some(call), None);
-    (!is_lossy).then(|| polling::at_most(Grade::C, found))
+    (!is_lossy).then(|| polling::at_most(Grade::B, found))
 }
 
 fn without_wakeup(slice: &WindowSlice, sleep: &Segment, call: Option<&Call>) -> Reason {
