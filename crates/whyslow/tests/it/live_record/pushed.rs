@@ -173,7 +173,8 @@ fn without_room_nothing_that_waits_is_given_up_and_what_was_dropped_is_told() {
     let place = Place::new();
     let store = Store::new();
     let mut options = OPTIONS.to_vec();
-    options.extend(["--max-disk", "1500KiB"]);
+    // Room for the first window, whatever other tests do at that time.
+    options.extend(["--max-disk", "6MiB"]);
     let recorder = Recorder::start_with(&place, &options, &store.environment());
     let begun = Instant::now();
     let mut answers = 0;
