@@ -13,7 +13,7 @@
 //! If both sides ran in alternation, blocks of the common time contain requests of both, and the
 //! differences within blocks are used: a slow period that affects both sides cancels out.
 
-use std::collections::BTreeMap;
+use rustc_hash::FxHashMap;
 
 use super::latency::Latency;
 
@@ -194,7 +194,7 @@ fn in_turns(sides: [&[Latency]; 2]) -> Option<[Blocks; 2]> {
 
 /// One block per worker; `None` with few workers, or few requests each.
 fn by_worker(requests: &[Latency]) -> Option<Cut> {
-    let mut workers: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut workers: FxHashMap<u32, u32> = FxHashMap::default();
     for request in requests {
         let next = workers.len() as u32;
         workers.entry(request.worker).or_insert(next);

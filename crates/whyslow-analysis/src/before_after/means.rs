@@ -15,7 +15,7 @@ pub(crate) const WHOLE: usize = PHASES_MAX + 1;
 const PARTS: usize = PHASES_MAX + 2;
 
 /// Mean duration of a part of a request, ns.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Mean {
     pub(crate) before: f64,
     pub(crate) after: f64,
@@ -63,38 +63,60 @@ fn parts(one: &Latency) -> [f64; PARTS] {
     parts
 }
 
+/// Parts that any request spent time in; the others are 0 everywhere.
+fn used(sides: [&[Latency]; 2]) -> Vec<usize> {
+    let mut has = [false; PARTS];
+    for one in sides.into_iter().flatten() {
+        for (has, part) in has.iter_mut().zip(parts(one)) {
+            *has |= part != 0.0;
+        }
+    }
+    (0..PARTS).filter(|part| has[*part]).collect()
+}
+
 /// Sums by block.
 struct Sums {
     counts: Vec<f64>,
-    times: Vec<[f64; PARTS]>,
+    /// For each block, the sum of each used part.
+    times: Vec<f64>,
+    /// Number of used parts.
+    used: usize,
     /// Factor by which an interval is wider than that of the bootstrap.
     wide: f64,
 }
 
 impl Sums {
-    fn of(cut: &Cut, requests: &[Latency], certain: Certainty) -> Self {
-        let mut times = vec![[0.0; PARTS]; cut.counts.len()];
+    fn of(cut: &Cut, (requests, used): (&[Latency], &[usize]), certain: Certainty) -> Self {
+        let mut times = vec![0.0; cut.counts.len() * used.len()];
         for (one, block) in requests.iter().zip(&cut.block) {
-            for (sum, part) in times[*block as usize].iter_mut().zip(parts(one)) {
-                *sum += part;
+            let parts = parts(one);
+            let begin = *block as usize * used.len();
+            for (sum, part) in times[begin..].iter_mut().zip(used) {
+                *sum += parts[*part];
             }
         }
         Self {
             counts: cut.counts.clone(),
             times,
+            used: used.len(),
             wide: certain.inflation * widening(certain.degrees),
         }
     }
 
-    fn mean(&self, mut blocks: impl Iterator<Item = usize>) -> [f64; PARTS] {
-        let (mut sum, mut count) = ([0.0; PARTS], 0.0);
-        for block in &mut blocks {
+    /// The mean of each used part in these blocks.
+    fn mean(&self, blocks: impl Iterator<Item = usize>) -> Vec<f64> {
+        let (mut sum, mut count) = (vec![0.0; self.used], 0.0);
+        for block in blocks {
             count += self.counts[block];
-            for (sum, more) in sum.iter_mut().zip(&self.times[block]) {
+            let begin = block * self.used;
+            for (sum, more) in sum.iter_mut().zip(&self.times[begin..]) {
                 *sum += more;
             }
         }
-        sum.map(|sum| sum / f64::max(count, 1.0))
+        for sum in &mut sum {
+            *sum /= f64::max(count, 1.0);
+        }
+        sum
     }
 }
 
@@ -119,9 +141,10 @@ fn certain(blocks: &Both, sides: [&[Latency]; 2]) -> Option<([Certainty; 2], Opt
 
 pub(super) fn compare(blocks: &Both, sides: [&[Latency]; 2]) -> Option<Means> {
     let (certain, p) = certain(blocks, sides)?;
+    let used = used(sides);
     let [before, after] = [0, 1].map(|side| {
         let cut = &blocks.sides[side].cuts[certain[side].cut];
-        Sums::of(cut, sides[side], certain[side])
+        Sums::of(cut, (sides[side], &used), certain[side])
     });
     let all = |sums: &Sums| sums.mean(0..sums.counts.len());
     let means = [all(&before), all(&after)];
@@ -146,27 +169,25 @@ pub(super) fn compare(blocks: &Both, sides: [&[Latency]; 2]) -> Option<Means> {
         }
         difference
     });
-    let draws: Vec<[f64; PARTS]> = draws.collect();
+    let draws: Vec<Vec<f64>> = draws.collect();
     let wide = before.wide.max(after.wide);
-    let one = |part: usize| {
-        let mut drawn: Vec<f64> = draws.iter().map(|draw| draw[part]).collect();
+    let mut found = vec![Mean::default(); PARTS];
+    for (place, part) in used.into_iter().enumerate() {
+        let mut drawn: Vec<f64> = draws.iter().map(|draw| draw[place]).collect();
         drawn.sort_unstable_by(f64::total_cmp);
-        let point = means[1][part] - means[0][part];
+        let point = means[1][place] - means[0][place];
         let end = |share: f64| point + wide * (at(&drawn, share) - point);
         let median = |side: &[Latency]| {
             let mut values: Vec<f64> = side.iter().map(|one| parts(one)[part]).collect();
             values.sort_unstable_by(f64::total_cmp);
             at(&values, 0.5)
         };
-        Mean {
-            before: means[0][part],
-            after: means[1][part],
+        found[part] = Mean {
+            before: means[0][place],
+            after: means[1][place],
             medians: (median(sides[0]), median(sides[1])),
             interval: (end(0.025), end(0.975)),
-        }
-    };
-    Some(Means {
-        parts: (0..PARTS).map(one).collect(),
-        p,
-    })
+        };
+    }
+    Some(Means { parts: found, p })
 }
