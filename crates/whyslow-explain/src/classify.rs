@@ -94,7 +94,7 @@ fn by_its_end(
     let Some(wake) = sleep.wakeup else {
         let waiting = call.filter(|_| sleep.end >= slice.recording_end);
         let not_replied = waiting.and_then(|call| peers::not_replied(slice, sleep, call));
-        let found = not_replied.or_else(|| received(slice, sleep, call?));
+        let found = not_replied.or_else(|| received(slice, sleep, (call?, wait)));
         return found.unwrap_or_else(|| Sleep::Is(without_wakeup(slice, sleep, call)));
     };
     let wake = slice.wake(wake);
@@ -179,20 +179,19 @@ fn imposed(slice: &WindowSlice, attribution: &Attribution<'_>, sleep: &Segment) 
     Some(Sleep::Is(reason))
 }
 
-/// A read from a network socket that returned data waited for it, whatever woke the thread.
-fn received(slice: &WindowSlice, sleep: &Segment, call: &Call) -> Option<Sleep> {
+/// A wait for data of a network socket, in a call that returned data, was for its peer, whatever
+/// woke the thread.
+fn received(slice: &WindowSlice, sleep: &Segment, (call, wait): (&Call, Wait)) -> Option<Sleep> {
     let class = call.fd_class.map_or("", |class| slice.text(class));
-    let is_receive = matches!(
-        slice.text(call.name),
-        "recvfrom" | "recvmsg" | "read" | "readv"
-    );
+    let is_receive =
+        wait.kind == WaitKind::Receive && peers::socket_calls::is_receiving(slice, call);
     let has_data = call.ret.is_some_and(|bytes| bytes > 0);
-    if !class.starts_with("inet") || !is_receive || !has_data {
+    let is_lossy = slice.is_lossy(None, (sleep.begin, sleep.end + 1));
+    if !class.starts_with("inet") || !is_receive || !has_data || is_lossy {
         return None;
     }
-    let is_lossy = slice.is_lossy(None, (sleep.begin, sleep.end + 1));
     let found = from_network(slice, sleep, Some(call), None);
-    (!is_lossy).then(|| polling::at_most(Grade::B, found))
+    Some(polling::at_most(Grade::B, found))
 }
 
 fn without_wakeup(slice: &WindowSlice, sleep: &Segment, call: Option<&Call>) -> Reason {

@@ -91,7 +91,8 @@ impl Sums {
         for (one, block) in requests.iter().zip(&cut.block) {
             let parts = parts(one);
             let begin = *block as usize * used.len();
-            for (sum, part) in times[begin..].iter_mut().zip(used) {
+            let sums = &mut times[begin..begin + used.len()];
+            for (sum, part) in sums.iter_mut().zip(used) {
                 *sum += parts[*part];
             }
         }
@@ -103,20 +104,17 @@ impl Sums {
         }
     }
 
-    /// The mean of each used part in these blocks.
-    fn mean(&self, blocks: impl Iterator<Item = usize>) -> Vec<f64> {
-        let (mut sum, mut count) = (vec![0.0; self.used], 0.0);
+    /// The mean of each used part in these blocks, at its place among the used ones.
+    fn mean(&self, blocks: impl Iterator<Item = usize>) -> [f64; PARTS] {
+        let (mut sum, mut count) = ([0.0; PARTS], 0.0);
         for block in blocks {
             count += self.counts[block];
             let begin = block * self.used;
-            for (sum, more) in sum.iter_mut().zip(&self.times[begin..]) {
+            for (sum, more) in sum.iter_mut().zip(&self.times[begin..begin + self.used]) {
                 *sum += more;
             }
         }
-        for sum in &mut sum {
-            *sum /= f64::max(count, 1.0);
-        }
-        sum
+        sum.map(|sum| sum / f64::max(count, 1.0))
     }
 }
 
@@ -169,7 +167,7 @@ pub(super) fn compare(blocks: &Both, sides: [&[Latency]; 2]) -> Option<Means> {
         }
         difference
     });
-    let draws: Vec<Vec<f64>> = draws.collect();
+    let draws: Vec<[f64; PARTS]> = draws.collect();
     let wide = before.wide.max(after.wide);
     let mut found = vec![Mean::default(); PARTS];
     for (place, part) in used.into_iter().enumerate() {

@@ -7,6 +7,7 @@ mod irq;
 mod packets;
 mod queries;
 mod random;
+mod request_addresses;
 mod requests;
 mod sched;
 mod script;
