@@ -189,3 +189,38 @@ pub(super) fn compare(blocks: &Both, sides: [&[Latency]; 2]) -> Option<Means> {
     }
     Some(Means { parts: found, p })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_phase_has_its_own_mean_and_unused_ones_are_zero() {
+        let side = |more: i64| -> Vec<Latency> {
+            let one = |place: i64| {
+                let mut phases = [0; PHASES_MAX];
+                (phases[2], phases[5]) = (101, 1000 + more);
+                Latency {
+                    ts: place + more * 1_000_000,
+                    dur: Some(2000 + more),
+                    failed: false,
+                    worker: 0,
+                    phases,
+                }
+            };
+            (0..600).map(one).collect()
+        };
+        let sides = [side(0), side(70)];
+        let sides = [&sides[0][..], &sides[1][..]];
+        let found = compare(&Both::of(sides), sides).expect("enough requests");
+        let means: Vec<(f64, f64)> = found.parts.iter().map(|it| (it.before, it.after)).collect();
+        let mut expected = [(0.0, 0.0); PARTS];
+        expected[2] = (101.0, 101.0);
+        expected[5] = (1000.0, 1070.0);
+        expected[REST] = (899.0, 899.0);
+        expected[WHOLE] = (2000.0, 2070.0);
+        assert_eq!(means, expected);
+        assert_eq!(found.parts[5].medians, (1000.0, 1070.0));
+        assert_eq!(found.parts[2].interval, (0.0, 0.0));
+    }
+}
