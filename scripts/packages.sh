@@ -51,8 +51,18 @@ missing_for_tests() {
     missing_of babeltrace2:babeltrace2 babeltrace:babeltrace iostat:sysstat trace-cmd:trace-cmd \
         blkparse:blktrace nm:binutils ip:iproute2 nft:nftables setpriv:util-linux \
         iotop:iotop musl-gcc:musl-tools lttng-iousagetop:python3-lttnganalyses opensnoop:libbpf-tools \
-        chromium:chromium java:openjdk-17-jdk-headless javac:openjdk-17-jdk-headless
+        java:openjdk-17-jdk-headless javac:openjdk-17-jdk-headless
+    missing_browser
     /usr/bin/python3 -c 'import bt2' 2>/dev/null || echo python3-bt2
+}
+
+# Chromium's headless shell needs half of the CPU time of Chromium, but only Debian packages it.
+missing_browser() {
+    if grep -qx 'ID=debian' /etc/os-release 2>/dev/null; then
+        missing_of chromium-headless-shell:chromium-headless-shell
+    else
+        missing_of chromium:chromium
+    fi
 }
 
 # Tests skip, and report it, if an optional package is missing. A package that this release of Debian

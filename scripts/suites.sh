@@ -108,6 +108,8 @@ install_test_packages() {
     local missing
     mapfile -t missing < <({ missing_for_tests; missing_for_workloads; missing_for_venv; } | sort -u)
     apt_install_each "${missing[@]}"
+    # Older releases of Debian have Chromium only.
+    command -v chromium-headless-shell >/dev/null 2>&1 || (need chromium:chromium) || true
     need_python_packages
 }
 

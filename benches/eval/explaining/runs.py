@@ -39,8 +39,8 @@ ABLATIONS = {
 # Variants of a quick run.
 FEW = ("whole", "no sched", "no wakeups", "10 % lost")
 RETRIES = 2
-# Before a run, wait for two seconds with this idle share, at most PATIENCE_S.
-IDLE, PATIENCE_S = 0.8, 90
+# Before a run, wait for a second with this idle share, at most PATIENCE_S.
+CALM_S, IDLE, PATIENCE_S = 1, 0.8, 90
 # Maximum share of processes outside of the run in an operation whose truth is its excess.
 STRANGERS = 0.2
 
@@ -66,7 +66,7 @@ def wait_for_calm(patience_s=PATIENCE_S):
     deadline = time.monotonic() + patience_s
     while time.monotonic() < deadline:
         idle, total = cpu_times()
-        time.sleep(2)
+        time.sleep(CALM_S)
         idle, total = (now - before for now, before in zip(cpu_times(), (idle, total)))
         if idle >= IDLE * total:
             return

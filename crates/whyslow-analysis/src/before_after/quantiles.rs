@@ -330,11 +330,17 @@ impl Grid {
         let mut limits: Vec<f64> = (0..=LIMITS).map(limit).collect();
         limits.dedup();
         let mut below = vec![vec![0.0; cut.counts.len()]; limits.len()];
+        let (first, last) = (limits[0], limits[limits.len() - 1]);
         for (value, block) in side.spread.iter().zip(&cut.block) {
-            let place = limits.partition_point(|limit| limit < value);
-            if let Some(counts) = below.get_mut(place) {
-                counts[*block as usize] += 1.0;
-            }
+            // Most requests are outside of the limits, and need no search.
+            let place = if *value <= first {
+                0
+            } else if *value <= last {
+                limits.partition_point(|limit| limit < value)
+            } else {
+                continue;
+            };
+            below[place][*block as usize] += 1.0;
         }
         for place in 1..below.len() {
             let (before, rest) = below.split_at_mut(place);
