@@ -7,7 +7,8 @@
 case " $* " in
     *" opt-level=1 "*" --test "*)
         case "$3" in
-            whyslow_analysis | whyslow_explain | whyslow_export | whyslow_store) ;;
+            whyslow_analysis) set -- "$@" -C opt-level=2 ;;
+            whyslow_explain | whyslow_export | whyslow_store) ;;
             *) set -- "$@" -C opt-level=0 ;;
         esac
         ;;

@@ -63,10 +63,11 @@ cmd_test() {
     start build build_tests
     await packages
     export PATH="$VENV/bin:$PATH"
+    start python-packages install_python_packages
     # Record faults while only the compiler runs, at the lowest priority: it is preempted at once, so
     # the machine is almost idle for the recorded programs.
     start faults-record record_faults
-    await build faults-record
+    await build python-packages faults-record
     failed build && { tail -n 80 "$LOGS/build.log" >&2; fail "cannot build the tests"; }
     start rust rust_tests gate
     start python python_tests
@@ -103,13 +104,19 @@ build_tests() {
     cargo nextest run --workspace --features "$FEATURES" --locked --no-run
 }
 
-# Installs Debian packages in one transaction, then Python packages.
+# Installs Debian packages in one transaction, then the Python packages that recording faults needs.
 install_test_packages() {
     local missing
     mapfile -t missing < <({ missing_for_tests; missing_for_workloads; missing_for_venv; } | sort -u)
     apt_install_each "${missing[@]}"
     # Older releases of Debian have Chromium only.
     command -v chromium-headless-shell >/dev/null 2>&1 || (need chromium:chromium) || true
+    need_duckdb
+}
+
+# Beside the recorded faults, so it has the lowest priority, too.
+install_python_packages() {
+    renice -n 19 "$BASHPID" >/dev/null
     need_python_packages
 }
 

@@ -72,7 +72,9 @@ impl IdleSleeps {
                 let (Some(utid), Some(name)) = (utid.get(row), name.get(row)) else {
                     continue;
                 };
-                if !waits_for_work(name, class.get(row), path.get(row)) {
+                // What else is read depends on how the rows are stored.
+                let is_inside = window.is_none_or(|it| it.overlaps(ts.at(row), ts_end.get(row)));
+                if !is_inside || !waits_for_work(name, class.get(row), path.get(row)) {
                     continue;
                 }
                 count += 1;

@@ -136,6 +136,15 @@ proptest! {
     }
 }
 
+/// The call in which a sleep without an end began may be over before the kept time starts.
+#[test]
+fn a_sleep_that_outlasts_its_call_answers_as_in_the_whole() {
+    let whole = incident();
+    let window = window(whole, 0.152_754_718_432_721_34, 0.322_109_451_657_306_64);
+    let (part, _folder) = cut_of(whole, window, Some(0));
+    same_answers(&whole.recording, &part, window);
+}
+
 /// The next call after a call without an end may be over before the kept time starts.
 #[test]
 fn late_instants_answer_as_the_whole() {
