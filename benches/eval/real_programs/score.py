@@ -233,20 +233,23 @@ def of_finding(finding, truth, tables):
     if not truth["culprits"]:
         return {**scored, "verdict": verdict_of(part, None, op, tables)}
     verdict, guilty = best(part, truth["culprits"], op, tables)
-    if is_of_culprit(target, part, guilty):
+    victims = {(one["pid"], one["tid"]) for one in truth["ops"]}
+    if is_of_culprit(target, victims, guilty):
         verdict = "other"
     place = truth["culprits"].index(guilty)
     return {**scored, "verdict": verdict, "of": place if verdict in GOOD else None}
 
 
-def is_of_culprit(target, part, guilty):
+def is_of_culprit(target, victims, guilty):
     """Whether a finding explains a wait of the culprit itself, which is not the fault.
 
-    A request that the culprit serves is a victim.
+    A request that the culprit serves is a victim, and so may be another thread of the culprit's process.
     """
     if guilty["kind"] != "process":
         return False
     pid, tid = target["actor"]["pid"], target["actor"]["tid"]
+    if (pid, tid) in victims:
+        return False
     if pid is not None and pid in guilty["also"]:
         return True
     if target["kind"] == "request" or pid != guilty["pid"] or pid is None:

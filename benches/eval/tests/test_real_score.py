@@ -46,7 +46,7 @@ OP = {"pid": VICTIM, "tid": VICTIM, "begin_ns": 0, "end_ns": 110_000_000, "true_
 
 
 def truth(*culprits):
-    return {"culprits": list(culprits)}
+    return {"culprits": list(culprits), "ops": [OP]}
 
 
 def answered(one, guilty=None, op=OP):
@@ -292,3 +292,15 @@ def test_a_simpler_method_may_name_a_thread_without_a_name():
     assert score.of_baseline(None, OP, truth(guilty), Tables())["verdict"] == "silent"
     named = {"pid": CULPRIT, "tid": CULPRIT, "comm": "batch", "ms": 1.0}
     assert score.of_baseline(named, OP, truth(guilty), Tables())["verdict"] == "right"
+
+
+def test_a_victim_in_the_process_of_the_culprit_is_a_victim():
+    def alone(tid):
+        target = actor("own", "batch", CULPRIT, tid)
+        waits_for = part(actor(pid=CULPRIT, tid=CULPRIT + 1))
+        answer = {"findings": [finding(waits_for, target=target)]}
+        of_run = {"culprits": [culprit()], "ops": [{**OP, "pid": CULPRIT, "tid": CULPRIT + 2}]}
+        return score.of_recording(answer, of_run, Tables())["findings"][0]["verdict"]
+
+    assert alone(CULPRIT + 2) == "right"
+    assert alone(CULPRIT + 3) == "other"

@@ -204,8 +204,10 @@ impl Connections {
                     return;
                 }
                 // The thread that accepted it is not known to the kernel's event, but its
-                // descriptor is named by the client.
-                match holders.get(&*peer) {
+                // descriptor is named by the client. From before the recording, this end may be the
+                // client, and its peer a server with many clients.
+                match holders.get(&*peer).map(Vec::as_slice) {
+                    Some([_, _, ..]) if kind == "unknown" => {}
                     Some(holders) => holders.iter().for_each(|upid| add(at, &local, *upid)),
                     None => upid.into_iter().for_each(|upid| add(at, &local, upid)),
                 }

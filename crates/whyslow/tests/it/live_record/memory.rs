@@ -17,7 +17,7 @@ use crate::common::Place;
 const WHYSLOW: &str = env!("CARGO_BIN_EXE_whyslow");
 const DEADLINE: Duration = Duration::from_mins(3);
 /// The buffers are full after a fraction of it.
-const FLOOD: Duration = Duration::from_secs(2);
+const FLOOD: Duration = Duration::from_secs(5);
 const THREADS: usize = 2003;
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
