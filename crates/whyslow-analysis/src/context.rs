@@ -94,7 +94,9 @@ impl<'q> Context<'q> {
         }
         let longest = span.length().max(1);
         let sleeps = if IdleSleeps::are_left_out(query) {
-            IdleSleeps::read(tables, selected)?
+            // That view compares with rows outside of the window.
+            let window = selected.filter(|_| query.verb != Verb::Differs);
+            IdleSleeps::read(tables, window)?
         } else {
             IdleSleeps::default()
         };

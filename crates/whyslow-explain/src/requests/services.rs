@@ -240,8 +240,7 @@ fn slow_of<'r>(explainer: &RequestExplainer<'r>, all: &[&'r Request]) -> Option<
     })
 }
 
-/// Whether slow requests are the tail that any service has: few, and none is long. Nobody notices
-/// them.
+/// Whether slow requests are the tail that any service has: few, and none is long.
 fn is_tail(slow: usize, all: usize, longest: Ns) -> bool {
     longest < BRIEF_NS && (slow as f64) < TAIL_MAX * all as f64
 }
