@@ -217,16 +217,20 @@ impl Connections {
                 }
             },
         )?;
-        // From before the recording, this end may be the client. Then the peer is a server with other
-        // clients, whose descriptors are named by it, too.
+        self.add_shared(shared);
+        Ok(())
+    }
+
+    /// Adds own ends of connections from before the recording, by peer: such an end may be the
+    /// client's. Then the peer is a server with other clients, whose descriptors are named by it, too.
+    fn add_shared(&mut self, shared: FxHashMap<Box<str>, Vec<Box<str>>>) {
         for (peer, locals) in shared {
             if let ([local], Some(holders)) = (locals.as_slice(), self.holders.get(&peer)) {
-                holders
-                    .iter()
-                    .for_each(|upid| add(&mut self.at, local, *upid));
+                for upid in holders {
+                    add(&mut self.at, local, *upid);
+                }
             }
         }
-        Ok(())
     }
 
     fn load_requests(&mut self, tables: &dyn Tables, window: Window) -> Result<()> {
