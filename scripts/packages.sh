@@ -110,11 +110,10 @@ need_venv() {
 }
 
 # Installs Python packages unless all MODULES can be imported: pip_need "MODULE …" PACKAGE…
-# Most modules of a package are never imported, so none is compiled in advance.
 pip_need() {
     local modules="$1"
     shift
-    "$VENV/bin/python" -c "import ${modules// /, }" 2>/dev/null || "$VENV/bin/pip" install -q --no-compile "$@" >&2
+    "$VENV/bin/python" -c "import ${modules// /, }" 2>/dev/null || "$VENV/bin/pip" install -q "$@" >&2
 }
 
 # DuckDB with its command line, and pyarrow: independent readers of our files, also for `whyslow sql`.
