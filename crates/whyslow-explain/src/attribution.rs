@@ -22,38 +22,8 @@ const FLUSHED_MIN: i64 = 1 << 20;
 /// Minimum share of the written bytes for dirty pages to be attributed to one process.
 const DIRTIER_MIN: f64 = 0.5;
 
-/// The thread that wrote most to a device, and the share of its process or program.
+/// The thread that wrote most to a device, and its share.
 type Dirtier = Option<(Utid, f64)>;
-
-/// Whose writes are added up.
-#[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Writer<'m> {
-    /// A process (recording-unique id).
-    Process(Option<i32>),
-    /// All runs of a program that a process started.
-    Program(i32, &'m str),
-}
-
-/// The thread with most bytes of the writer with most, and the share of that writer.
-fn largest<'m>(
-    by_thread: &FxHashMap<Utid, i64>,
-    total: i64,
-    writer: impl Fn(Utid) -> Writer<'m>,
-) -> Dirtier {
-    let mut writers: FxHashMap<Writer<'m>, (i64, (i64, Utid))> = FxHashMap::default();
-    for (utid, bytes) in by_thread {
-        let (sum, most) = writers.entry(writer(*utid)).or_insert((0, (*bytes, *utid)));
-        *sum += bytes;
-        let is_more = *bytes > most.0 || *bytes == most.0 && *utid < most.1;
-        if is_more {
-            *most = (*bytes, *utid);
-        }
-    }
-    let (_, (sum, (_, utid))) = writers
-        .into_iter()
-        .max_by(|(a, (of_a, _)), (b, (of_b, _))| of_a.cmp(of_b).then_with(|| b.cmp(a)))?;
-    Some((utid, sum as f64 / total.max(1) as f64))
-}
 
 pub(crate) struct Attribution<'m> {
     slice: &'m WindowSlice,
@@ -200,8 +170,8 @@ impl<'m> Attribution<'m> {
         }
     }
 
-    /// The main writer of the process, or program, that wrote most to files of a device, and the
-    /// share of that process or program.
+    /// The main writer of the process that wrote most to files of a device, and the share of that
+    /// process.
     fn dirtiers(&self, dev: Option<i64>) -> Option<(Utid, f64)> {
         let known = self.dirtied.borrow().get(&dev).copied();
         known.unwrap_or_else(|| {
@@ -213,26 +183,28 @@ impl<'m> Attribution<'m> {
 
     fn find_dirtiers(&self, dev: Option<i64>) -> Option<(Utid, f64)> {
         let slice = self.slice;
-        let table = &slice.thread_table;
-        let mut by_thread: FxHashMap<Utid, i64> = FxHashMap::default();
+        let mut by_process: FxHashMap<i32, (i64, FxHashMap<Utid, i64>)> = FxHashMap::default();
+        let mut total = 0;
         for write in &slice.writes {
-            if !dev.is_some_and(|dev| slice.is_elsewhere(write.path, dev)) {
-                *by_thread.entry(write.utid).or_default() += write.bytes;
+            if dev.is_some_and(|dev| slice.is_elsewhere(write.path, dev)) {
+                continue;
             }
+            let upid = slice
+                .thread_table
+                .get(write.utid)
+                .and_then(|thread_info| thread_info.upid);
+            let (sum, threads) = by_process.entry(upid.unwrap_or(-1)).or_default();
+            *sum += write.bytes;
+            *threads.entry(write.utid).or_default() += write.bytes;
+            total += write.bytes;
         }
-        let total: i64 = by_thread.values().sum();
-        let of_process = largest(&by_thread, total, |utid| Writer::Process(table.upid(utid)));
-        if of_process.is_some_and(|(_, share)| share >= DIRTIER_MIN) {
-            return of_process;
-        }
-        // A program that is started again and again by one process is one writer.
-        let of_program = largest(&by_thread, total, |utid| match table.launcher(utid) {
-            Some(launcher) => Writer::Program(launcher, table.process_comm(utid)),
-            None => Writer::Process(table.upid(utid)),
-        });
-        of_program
-            .filter(|(_, share)| *share >= DIRTIER_MIN)
-            .or(of_process)
+        let (_, (sum, threads)) = by_process
+            .into_iter()
+            .max_by_key(|(upid, (sum, _))| (*sum, std::cmp::Reverse(*upid)))?;
+        let (utid, _) = threads
+            .into_iter()
+            .max_by_key(|(utid, bytes)| (*bytes, std::cmp::Reverse(*utid)))?;
+        Some((utid, sum as f64 / total.max(1) as f64))
     }
 
     /// The thread that requested the writes: in a sync of everything rather than of one file, and
