@@ -65,7 +65,6 @@ def listed(halves: list[str]) -> dict[str, Any]:
 
 
 def found(name: str, halves: list[str]) -> type[Scenario]:
-    # The first half that has it, so that a tuned scenario does not import the sealed ones.
     for half in halves:
         kinds, broken = catalogue.scenarios(half)
         if name in kinds:
