@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import socket
+import threading
+import time
 from typing import Any, ClassVar
 
-from faults.plan import Span
+from faults.plan import Span, myself
 from faults.truth import Culprit, Thing, Truth
 from real import http, servers
 from real.priority import prefer
-from real.scenario import Scenario
+from real.scenario import Scenario, WaitingPlan
 from web.stack import free_port
 
 SLEEPS = ["timer_sleep", "producer_idle"]
@@ -70,6 +73,61 @@ class GunicornPool(_Pages):
         victim, reports = self.victim.result(), self.reports.result()
         busy = http.held_by_all([reports["spans"]], 2)
         culprit = self.of_server("gunicorn", self.server.pid, SLEEPS)
+        return self.slowed(victim, "recvfrom", busy, culprit)
+
+
+def upload(plan: WaitingPlan, port: int, pause: float, count: int) -> dict[str, Any]:
+    """The culprit: a client on a bad line, whose requests arrive in pieces, `count` at a time."""
+    spans: list[Span] = []
+
+    def once() -> None:
+        with socket.create_connection(("127.0.0.1", port), http.TIMEOUT_SECONDS) as line:
+            begin = time.monotonic_ns()
+            line.sendall(b"POST /photo HTTP/1.1\r\nHost: shop\r\n")
+            for piece in (b"Content-Type: text/plain\r\n", b"Connection: close\r\n"):
+                time.sleep(pause)
+                line.sendall(piece)
+            time.sleep(pause)
+            line.sendall(b"Content-Length: 4\r\n\r\ndone")
+            while line.recv(4096):
+                pass
+            spans.append((begin, time.monotonic_ns()))
+
+    def work() -> None:
+        while not plan.is_over():
+            if plan.is_on():
+                once()
+            time.sleep(0.05)
+
+    plan.wait()
+    others = [threading.Thread(target=work) for _ in range(1, count)]
+    for other in others:
+        other.start()
+    work()
+    for other in others:
+        other.join()
+    return {**myself(), "spans": spans}
+
+
+class SlowUploads(Scenario):
+    name = "slow_uploads"
+    about = "a page waits because both gunicorn workers wait for the rest of slow clients' requests"
+    packages: ClassVar[dict[str, str]] = {"gunicorn": "gunicorn"}
+
+    def setup(self) -> None:
+        self.server, port = servers.gunicorn(self.stack, 2)
+        self.victim = self.client("browser", http.fetch_anew, port, "/", 0.01)
+        self.phones = self.client("phones", upload, port, self.plan.pick(0.06, 0.12), 2)
+
+    def inject(self) -> list[Span]:
+        return self.plan.switch(lambda: None, lambda: None)
+
+    def truth(self, faults: list[Span]) -> Truth:
+        victim, phones = self.victim.result(), self.phones.result()
+        culprit = Culprit("process", "phones", SLEEPS, self.phones.pid)
+        culprit.middlemen = ["gunicorn"]
+        culprit.objects = [Thing("any", "phones")]
+        busy = http.held_by_all([phones["spans"]], 2)
         return self.slowed(victim, "recvfrom", busy, culprit)
 
 
