@@ -1,8 +1,8 @@
 //! Attribution of kernel work to the threads that caused it, and how devices serve requests.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_model::Ns;
 use whyslow_model::sort::IndexSort;
 
@@ -22,8 +22,48 @@ const FLUSHED_MIN: i64 = 1 << 20;
 /// Minimum share of the written bytes for dirty pages to be attributed to one process.
 const DIRTIER_MIN: f64 = 0.5;
 
-/// The thread that wrote most to a device, and its share.
+/// The thread that wrote most to a device, and the share of its process or program.
 type Dirtier = Option<(Utid, f64)>;
+
+/// Who used the memory that threads had to reclaim.
+#[derive(Debug, Clone, Copy)]
+enum MemoryUser {
+    /// Only one process had to.
+    Only,
+    /// The main writer of the process that wrote most.
+    Writer(Utid),
+    Unknown,
+}
+
+/// Whose writes are added up.
+#[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Writer<'m> {
+    /// A process (recording-unique id).
+    Process(Option<i32>),
+    /// All runs of a program that a process started.
+    Program(i32, &'m str),
+}
+
+/// The thread with most bytes of the writer with most, and the share of that writer.
+fn largest<'m>(
+    by_thread: &FxHashMap<Utid, i64>,
+    total: i64,
+    writer: impl Fn(Utid) -> Writer<'m>,
+) -> Dirtier {
+    let mut writers: FxHashMap<Writer<'m>, (i64, (i64, Utid))> = FxHashMap::default();
+    for (utid, bytes) in by_thread {
+        let (sum, most) = writers.entry(writer(*utid)).or_insert((0, (*bytes, *utid)));
+        *sum += bytes;
+        let is_more = *bytes > most.0 || *bytes == most.0 && *utid < most.1;
+        if is_more {
+            *most = (*bytes, *utid);
+        }
+    }
+    let (_, (sum, (_, utid))) = writers
+        .into_iter()
+        .max_by(|(a, (of_a, _)), (b, (of_b, _))| of_a.cmp(of_b).then_with(|| b.cmp(a)))?;
+    Some((utid, sum as f64 / total.max(1) as f64))
+}
 
 pub(crate) struct Attribution<'m> {
     slice: &'m WindowSlice,
@@ -36,6 +76,7 @@ pub(crate) struct Attribution<'m> {
     flushed: RefCell<FxHashMap<i64, Option<Utid>>>,
     /// What [`Self::dirtiers`] found, by device: it reads all writes of the slice.
     dirtied: RefCell<FxHashMap<Option<i64>, Dirtier>>,
+    memory_users: OnceCell<MemoryUser>,
     /// Results by kernel thread and time.
     known: RefCell<FxHashMap<(Utid, Ns), (BlameTarget, Grade)>>,
     pub(crate) stalls: Stalls,
@@ -49,6 +90,7 @@ impl<'m> Attribution<'m> {
             alone: RefCell::default(),
             flushed: RefCell::default(),
             dirtied: RefCell::default(),
+            memory_users: OnceCell::new(),
             known: RefCell::default(),
             stalls: Stalls::default(),
         }
@@ -170,8 +212,48 @@ impl<'m> Attribution<'m> {
         }
     }
 
-    /// The main writer of the process that wrote most to files of a device, and the share of that
-    /// process.
+    /// The thread whose use of memory a reclaim by another one is attributed to: of the processes
+    /// that had to reclaim memory as well, so that they share a limit, the one that wrote most to
+    /// the page cache. Other use of memory is not recorded.
+    pub(crate) fn memory_user(&self, waiter: Utid) -> (BlameTarget, Grade) {
+        let known = *self.memory_users.get_or_init(|| self.find_memory_user());
+        match known {
+            MemoryUser::Only => (BlameTarget::Thread(waiter), Grade::A),
+            MemoryUser::Writer(user) if self.slice.thread_table.same_process(user, waiter) => {
+                (BlameTarget::Thread(waiter), Grade::A)
+            }
+            MemoryUser::Writer(user) => (BlameTarget::Thread(user), Grade::B),
+            // It may have been any of them.
+            MemoryUser::Unknown => (BlameTarget::Thread(waiter), Grade::C),
+        }
+    }
+
+    fn find_memory_user(&self) -> MemoryUser {
+        let slice = self.slice;
+        let table = &slice.thread_table;
+        let reclaiming: FxHashSet<Option<i32>> = slice
+            .reclaiming()
+            .filter(|utid| !table.is_kernel(*utid))
+            .map(|utid| table.upid(utid))
+            .collect();
+        if reclaiming.len() <= 1 {
+            return MemoryUser::Only;
+        }
+        let mut by_thread: FxHashMap<Utid, i64> = FxHashMap::default();
+        let is_of_them = |utid: Utid| reclaiming.contains(&table.upid(utid));
+        for write in slice.writes.iter().filter(|write| is_of_them(write.utid)) {
+            *by_thread.entry(write.utid).or_default() += write.bytes;
+        }
+        let total: i64 = by_thread.values().sum();
+        let most = largest(&by_thread, total, |utid| Writer::Process(table.upid(utid)));
+        match most.filter(|(_, share)| *share >= DIRTIER_MIN) {
+            Some((user, _)) => MemoryUser::Writer(user),
+            None => MemoryUser::Unknown,
+        }
+    }
+
+    /// The main writer of the process, or program, that wrote most to files of a device, and the
+    /// share of that process or program.
     fn dirtiers(&self, dev: Option<i64>) -> Option<(Utid, f64)> {
         let known = self.dirtied.borrow().get(&dev).copied();
         known.unwrap_or_else(|| {
@@ -183,28 +265,26 @@ impl<'m> Attribution<'m> {
 
     fn find_dirtiers(&self, dev: Option<i64>) -> Option<(Utid, f64)> {
         let slice = self.slice;
-        let mut by_process: FxHashMap<i32, (i64, FxHashMap<Utid, i64>)> = FxHashMap::default();
-        let mut total = 0;
+        let table = &slice.thread_table;
+        let mut by_thread: FxHashMap<Utid, i64> = FxHashMap::default();
         for write in &slice.writes {
-            if dev.is_some_and(|dev| slice.is_elsewhere(write.path, dev)) {
-                continue;
+            if !dev.is_some_and(|dev| slice.is_elsewhere(write.path, dev)) {
+                *by_thread.entry(write.utid).or_default() += write.bytes;
             }
-            let upid = slice
-                .thread_table
-                .get(write.utid)
-                .and_then(|thread_info| thread_info.upid);
-            let (sum, threads) = by_process.entry(upid.unwrap_or(-1)).or_default();
-            *sum += write.bytes;
-            *threads.entry(write.utid).or_default() += write.bytes;
-            total += write.bytes;
         }
-        let (_, (sum, threads)) = by_process
-            .into_iter()
-            .max_by_key(|(upid, (sum, _))| (*sum, std::cmp::Reverse(*upid)))?;
-        let (utid, _) = threads
-            .into_iter()
-            .max_by_key(|(utid, bytes)| (*bytes, std::cmp::Reverse(*utid)))?;
-        Some((utid, sum as f64 / total.max(1) as f64))
+        let total: i64 = by_thread.values().sum();
+        let of_process = largest(&by_thread, total, |utid| Writer::Process(table.upid(utid)));
+        if of_process.is_some_and(|(_, share)| share >= DIRTIER_MIN) {
+            return of_process;
+        }
+        // A program that is started again and again by one process is one writer.
+        let of_program = largest(&by_thread, total, |utid| match table.launcher(utid) {
+            Some(launcher) => Writer::Program(launcher, table.process_comm(utid)),
+            None => Writer::Process(table.upid(utid)),
+        });
+        of_program
+            .filter(|(_, share)| *share >= DIRTIER_MIN)
+            .or(of_process)
     }
 
     /// The thread that requested the writes: in a sync of everything rather than of one file, and

@@ -7,13 +7,12 @@ mod stacks;
 use whyslow_model::Ns;
 
 pub(crate) use self::sleep::{Sleep, follow};
-use self::stacks::{
-    JOURNAL, SWAP, WRITEBACK, for_writeback, stack_has, throttled, waiting_in, with_proof,
-};
+pub(crate) use self::stacks::stack_has;
+use self::stacks::{JOURNAL, SWAP, WRITEBACK, for_writeback, throttled, waiting_in, with_proof};
 
 use crate::attribution::Attribution;
 use crate::blame_target::{BlameTarget, Object, Proof, Reason};
-use crate::frozen::frozen;
+use crate::frozen::{file_system, frozen};
 use crate::holders;
 use crate::network::name_server::name_server;
 use crate::network::{from_network, sent_here, unreplied};
@@ -48,6 +47,9 @@ pub(crate) fn classify(
     let wait = Wait::of(slice, sleep, call);
     if wait.kind == WaitKind::Frozen {
         return Sleep::Is(frozen(slice, sleep));
+    }
+    if let Some(reason) = file_system(slice, sleep) {
+        return Sleep::Is(reason);
     }
     if let Some(reason) = imposed(slice, attribution, sleep) {
         return reason;
@@ -159,10 +161,7 @@ fn imposed(slice: &WindowSlice, attribution: &Attribution<'_>, sleep: &Segment) 
         let (mechanism, (target, grade)) = match slice.text(work.kind) {
             // All writers that dirty pages of the device are throttled, not only the heavy ones.
             "dirty_throttle" => ("dirty_throttle", attribution.dirtier(work.dev, sleep.utid)),
-            "reclaim_throttle" => (
-                "memory_throttle",
-                (BlameTarget::Thread(sleep.utid), Grade::A),
-            ),
+            "reclaim_throttle" => ("memory_throttle", attribution.memory_user(sleep.utid)),
             _ => continue,
         };
         let reason = Reason::new(mechanism, target, grade);
@@ -175,8 +174,8 @@ fn imposed(slice: &WindowSlice, attribution: &Attribution<'_>, sleep: &Segment) 
     if slice.text(reclaim.kind) == "kswapd" {
         return None;
     }
-    let reason = Reason::new("reclaim", BlameTarget::Thread(sleep.utid), Grade::A);
-    Some(Sleep::Is(reason))
+    let (target, grade) = attribution.memory_user(sleep.utid);
+    Some(Sleep::Is(Reason::new("reclaim", target, grade)))
 }
 
 /// A wait for data of a network socket, in a call that returned data, was for its peer, whatever

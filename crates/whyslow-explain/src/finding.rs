@@ -9,6 +9,7 @@ use whyslow_store::Tables;
 use crate::attribution::Attribution;
 use crate::blame::{Blame, Blamed, by_culprit};
 use crate::levels::{self, Claim};
+use crate::middlemen::is_event_loop;
 use crate::page::Page;
 use crate::report::{
     ActorKind, Alternative, Baseline, Confidence, Finding, Grade, Missing, Part, Remote,
@@ -401,6 +402,7 @@ impl FindingBuilder<'_, '_> {
                 .is_lossy(None, (self.subject.begin, self.subject.end)),
             has_states: self.slice.recorded.sched,
             has_handlers: self.slice.recorded.handlers,
+            is_event_loop: is_event_loop(part),
             is_alone: self.subject.baseline.is_none() && self.subject.kind == "operation",
             is_short: self.is_short(),
         })

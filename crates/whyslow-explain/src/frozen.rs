@@ -1,16 +1,30 @@
-//! Threads that the freezer of their cgroup holds.
+//! Threads that the freezer of their cgroup holds, and writers of a frozen file system.
 //!
 //! A frozen thread sleeps in the kernel until its cgroup is thawed, whatever call it was in. The
 //! culprit is the thread that wrote to the file which froze the cgroup.
+//!
+//! Writers of a file system that is frozen for a snapshot wait until it is thawed, by another
+//! process than the one that froze it.
 
 use whyslow_model::Ns;
 
 use crate::blame_target::{BlameTarget, Object, Proof, Reason};
+use crate::classify::stack_has;
 use crate::report::Grade;
 use crate::window_slice::{Call, Segment, WindowSlice};
 
 /// Threads of a cgroup stop at most this long after the write to its file.
 const STOPS_NS: Ns = 50_000_000;
+
+/// Commands of `ioctl` that freeze and thaw a file system.
+pub(crate) const FIFREEZE: i64 = 0xc004_5877;
+pub(crate) const FITHAW: i64 = 0xc004_5878;
+/// Functions of the lock that writers of a file system share, and its freezing takes exclusively.
+const FREEZE_LOCK: [&str; 3] = [
+    "percpu_rwsem_wait",
+    "__percpu_down_read",
+    "percpu_down_read",
+];
 
 /// The reason of a sleep in the freezer.
 pub(crate) fn frozen(slice: &WindowSlice, sleep: &Segment) -> Reason {
@@ -40,6 +54,48 @@ pub(crate) fn frozen(slice: &WindowSlice, sleep: &Segment) -> Reason {
     Reason::new("frozen", BlameTarget::Thread(call.utid), grade)
         .about(call.path.map(Object::File))
         .by(Proof::Call(call.id))
+}
+
+/// The reason of a wait for a file system to be thawed: the thread that froze it.
+pub(crate) fn file_system(slice: &WindowSlice, sleep: &Segment) -> Option<Reason> {
+    if !stack_has(slice, sleep.utid, (sleep.begin, sleep.end), &FREEZE_LOCK) {
+        return None;
+    }
+    let waiting = slice.call_at(sleep.utid, sleep.begin)?;
+    let path = waiting.path.map(|path| slice.text(path));
+    let is_above = |folder: &str| {
+        path.is_some_and(|path| {
+            let rest = path.strip_prefix(folder.trim_end_matches('/'));
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
+    };
+    let (mut own, mut any) = (None, None);
+    for call in slice.fs_freezes().filter(|call| call.begin <= sleep.begin) {
+        let is_ok = call.errno.is_none();
+        let freezes = call.flags == Some(FIFREEZE) && is_ok;
+        let thaws = call.flags == Some(FITHAW) && is_ok;
+        let folder = call.path.map_or("", |path| slice.text(path));
+        if freezes {
+            any = Some(call);
+        } else if thaws {
+            any = None;
+        }
+        if is_above(folder) {
+            own = if freezes {
+                Some(call)
+            } else {
+                own.filter(|_| !thaws)
+            };
+        }
+    }
+    let found = own.map(|call| (call, Grade::A));
+    let (call, grade) = found.or_else(|| Some((any.filter(|_| path.is_none())?, Grade::B)))?;
+    let reason = Reason::new("fs_frozen", BlameTarget::Thread(call.utid), grade);
+    Some(
+        reason
+            .about(call.path.map(Object::File))
+            .by(Proof::Call(call.id)),
+    )
 }
 
 /// Whether a file of the freezer is that of a cgroup or of one above it: the file in

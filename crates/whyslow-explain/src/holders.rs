@@ -76,8 +76,19 @@ pub(crate) fn of_lock(
 
 /// Longest time between two timed waits for one lock, if the CPU was busy.
 const RETRY_NS: Ns = 20_000_000;
+/// Longest time from a timeout to a release that it just missed.
+const LATE_NS: Ns = 1_000_000;
 /// A thread with more consecutive timed waits polls; following it would take quadratic time.
 const RETRIES_MAX: usize = 256;
+
+/// Calls between two waits that do nothing for the program: Ruby checks its process id.
+const WITHOUT_EFFECT: [&str; 5] = [
+    "clock_gettime",
+    "getpid",
+    "gettid",
+    "gettimeofday",
+    "sched_yield",
+];
 
 /// The thread that ends a wait made of several timed waits at one address, all but the last of
 /// which time out. Runtimes re-check locks this way in case a wakeup was lost: HotSpot's first
@@ -95,21 +106,48 @@ pub(crate) fn final_waker(slice: &WindowSlice, sleep: &Segment) -> Option<Utid> 
         let mut calls = slice.calls(sleep.utid, between).iter();
         // The lock that guards the wait itself may be released in between, without a waiter.
         let is_outside = |call: &Call| call.begin < between.0 || between.1 <= call.begin;
-        let is_unlock = |call: &Call| slice.text(call.name) == "futex" && call.ret == Some(0);
+        let is_no_work = |call: &Call| match slice.text(call.name) {
+            "futex" => call.ret == Some(0),
+            name => WITHOUT_EFFECT.contains(&name),
+        };
         let is_same = wait.address == before.address
             && between.1 - between.0 <= RETRY_NS
-            && calls.all(|call| is_outside(call) || is_unlock(call));
+            && calls.all(|call| is_outside(call) || is_no_work(call));
         if !is_same {
-            return None;
+            break;
         }
         let states = slice.states(sleep.utid, (wait.begin, wait.end)).iter();
-        let slept = states.rev().find(|one| one.state == State::Sleeping)?;
+        let Some(slept) = states.rev().find(|one| one.state == State::Sleeping) else {
+            // It was woken before it gave up its CPU.
+            return waker_of(slice, wait);
+        };
         match slept.context {
-            Context::Task | Context::Unknown => return slept.waker,
+            // The wakeup may have come before it gave up its CPU, too.
+            Context::Task | Context::Unknown => {
+                return slept.waker.or_else(|| waker_of(slice, wait));
+            }
             Context::Timer | Context::Irq | Context::Softirq => before = wait,
         }
     }
-    None
+    late_waker(slice, before)
+}
+
+/// The thread that released a futex just after the wait for it timed out.
+fn late_waker(slice: &WindowSlice, wait: &Futex) -> Option<Utid> {
+    let wakes = slice.vain_futex_wakes(wait.upid, wait.address).iter();
+    let mut late = wakes.filter(|wake| {
+        let is_after = wait.end <= wake.begin && wake.begin - wait.end <= LATE_NS;
+        is_after && wake.utid != wait.utid
+    });
+    late.next().map(|wake| wake.utid)
+}
+
+/// The thread whose call ended a wait.
+fn waker_of(slice: &WindowSlice, wait: &Futex) -> Option<Utid> {
+    let wakes = slice.futex_wakes(wait.upid, wait.address).iter();
+    let mut ended = wakes
+        .filter(|wake| wake.utid != wait.utid && wait.begin <= wake.begin && wake.begin < wait.end);
+    ended.next().map(|wake| wake.utid)
 }
 
 /// Address and holders of a user-space lock; none if the wait is not for one, or the calls were not

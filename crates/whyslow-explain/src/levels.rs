@@ -29,6 +29,8 @@ pub(crate) struct Claim<'c> {
     pub(crate) is_lossy: bool,
     pub(crate) has_states: bool,
     pub(crate) has_handlers: bool,
+    /// What the culprit did is a wait for any of several descriptors.
+    pub(crate) is_event_loop: bool,
     /// A single operation without others to compare it with.
     pub(crate) is_alone: bool,
     /// Short, and without a baseline.
@@ -42,10 +44,10 @@ impl Claim<'_> {
     }
 
     /// The thread is the right one although its chain is a dead end: it held the lock, or slept by
-    /// its own timer.
+    /// its own timer. An event loop with a timer waited for an event, too, which did not come.
     fn is_known_thread(&self) -> bool {
         let is_sleeping = self.culprit == ActorKind::Process && self.root == "timer_sleep";
-        self.holds_lock() || is_sleeping
+        self.holds_lock() || is_sleeping && !self.is_event_loop
     }
 }
 
@@ -164,6 +166,7 @@ mod tests {
         is_lossy: false,
         has_states: true,
         has_handlers: true,
+        is_event_loop: false,
         is_alone: false,
         is_short: false,
     };
@@ -270,6 +273,17 @@ mod tests {
         let asleep = |mechanism| of(mechanism, "timer_sleep", process);
         assert_eq!(asleep("lock_futex"), Confidence::High);
         assert_eq!(asleep("local_ipc"), Confidence::Medium);
+        let event_loop = |mechanism| {
+            level(&Claim {
+                mechanism,
+                root: "timer_sleep",
+                culprit: process,
+                is_event_loop: true,
+                ..PROVEN
+            })
+        };
+        assert_eq!(event_loop("local_ipc"), Confidence::Low);
+        assert_eq!(event_loop("lock_futex"), Confidence::High);
         assert_eq!(of("lock_file", "polling", process), Confidence::Medium);
         assert_eq!(of("local_ipc", "producer_idle", process), Confidence::Low);
         let peer = ActorKind::Peer;

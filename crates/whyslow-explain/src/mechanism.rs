@@ -395,6 +395,18 @@ pub static ALL: &[Mechanism] = &[
         "Documentation/admin-guide/cgroup-v2.rst, Core Interface Files; kernel/cgroup/freezer.c",
     ),
     of(
+        "fs_frozen",
+        "A process froze the file system: ioctl FIFREEZE, as fsfreeze, LVM and backup agents do for a consistent snapshot. It waits until pages are written, then all writers wait in sb_start_write() until FITHAW.",
+        "The stack of the wait (the lock that writers share with the freezing) and the call that froze a file system with the file. The culprit is the thread that froze it; usually another one thaws it.",
+        &[
+            any(
+                "keep the file system frozen only while the snapshot is created: check the hooks of the backup agent",
+            ),
+            any("list snapshots and their times: journalctl, lvs -o +lv_time"),
+        ],
+        "man 8 fsfreeze; fs/super.c, freeze_super",
+    ),
+    of(
         "runtime_pause",
         "The runtime of the program paused all its threads: a garbage collection, or another operation at a safepoint (deoptimization, thread dump, heap dump).",
         "The thread waited at a futex for the thread of the runtime that stops the others (VM Thread of HotSpot).",

@@ -7,13 +7,21 @@
 
 use whyslow_model::Ns;
 
+use crate::addresses::plain;
 use crate::blame_target::{BlameTarget, Reason};
 use crate::network::name_server::name_server;
+use crate::peers::{is_receiving, is_sending_data};
+use crate::report::Part;
 use crate::wait_kind::{Wait, WaitKind};
 use crate::window_slice::{Call, Exchange, Segment, State, Turn, Utid, WindowSlice};
 
 /// A mutex of glibc, Rust or Go has this value if threads wait for it.
 const MUTEX_CONTENDED: i64 = 2;
+
+/// A message wakes the thread that waits for it within this time …
+const WAKES_NS: Ns = 1_000_000;
+/// … and that thread receives it this soon after it wakes.
+const READS_NS: Ns = 20_000_000;
 
 pub(crate) const WAITS_FOR_ANY: [&str; 8] = [
     "epoll_wait",
@@ -156,6 +164,64 @@ pub(crate) fn is_idle_wait(slice: &WindowSlice, segment: &Segment) -> bool {
                         | "signalfd"
                 )
             }))
+}
+
+/// The process of the client that a thread waits for in the middle of its request: it serves the
+/// client at the other end, and has sent that nothing yet.
+pub(crate) fn client_of_rest(slice: &WindowSlice, segment: &Segment) -> Option<i32> {
+    let call = slice.call_at(segment.utid, segment.begin)?;
+    let peer = call.path.filter(|_| is_receiving(slice, call))?;
+    let peer = plain(slice.text(peer));
+    let connections = &slice.connections;
+    let turns = connections.served_by(segment.utid).iter();
+    let mut turns = turns.filter(|turn| turn.begin < segment.begin && segment.end <= turn.end);
+    let turn = turns.find(|turn| {
+        let request = connections.exchange(turn.request);
+        let client = request.and_then(|request| request.peer.as_deref());
+        client.is_some_and(|client| plain(client) == peer)
+    })?;
+    let before = slice
+        .calls(segment.utid, (turn.begin, segment.begin))
+        .iter();
+    let mut before = before.filter(|one| one.begin >= turn.begin && one.fd == call.fd);
+    match connections.processes_at(&peer) {
+        [one] if !before.any(|one| is_sending_data(slice, one)) => Some(*one),
+        _ => None,
+    }
+}
+
+/// Whether an event loop or a worker slept on when a message of another process arrived for it,
+/// and received it only after that: it was not idle, but waited for something else.
+pub(crate) fn has_slept_through(
+    slice: &WindowSlice,
+    segment: &Segment,
+    (sender, sent): (Utid, Ns),
+) -> bool {
+    if segment.end - sent.max(segment.begin) < WAKES_NS {
+        return false;
+    }
+    let Some(upid) = slice.thread_table.upid(sender) else {
+        return false;
+    };
+    let after = slice
+        .calls(segment.utid, (segment.end, segment.end + READS_NS))
+        .iter();
+    let mut received = after
+        .filter(|call| call.begin >= segment.end && call.ret.is_some_and(|bytes| bytes > 0))
+        .filter(|call| is_receiving(slice, call))
+        .filter_map(|call| call.path);
+    received.any(|peer| {
+        slice
+            .connections
+            .processes_at(slice.text(peer))
+            .contains(&upid)
+    })
+}
+
+/// Whether the culprit of a part waited for any of several descriptors.
+pub(crate) fn is_event_loop(part: &Part) -> bool {
+    let activity = part.activity.as_ref();
+    activity.is_some_and(|activity| WAITS_FOR_ANY.contains(&activity.call.as_str()))
 }
 
 /// Whether a thread waits for any of several descriptors, as event loops do.

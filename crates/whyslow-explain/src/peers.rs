@@ -17,6 +17,7 @@ use crate::classify::sleep::{Sleep, follow};
 use crate::connecting::{connects, pending};
 use crate::middlemen::waits_for_any;
 use crate::report::Grade;
+use crate::wait_kind::{Wait, WaitKind};
 use crate::window_slice::{Call, Segment, State, TextId, Utid, Wake, WindowSlice};
 
 /// Maximum time between a call that sends and the arrival of its packet, if a kernel thread passes
@@ -177,6 +178,10 @@ fn opening(slice: &WindowSlice, sleep: &Segment, peer: TextId) -> Option<bool> {
 /// A wait for the reply to a request that a process of this host had not replied to when a timeout
 /// or the recording ended the wait.
 pub(crate) fn not_replied(slice: &WindowSlice, sleep: &Segment, call: &Call) -> Option<Sleep> {
+    // Between two requests, it slept because it wanted to.
+    if Wait::of(slice, sleep, Some(call)).kind == WaitKind::Timer {
+        return None;
+    }
     let peer = peer_of(slice, call).filter(|peer| is_own(slice, *peer))?;
     let address = slice.text(peer);
     let connections = &slice.connections;

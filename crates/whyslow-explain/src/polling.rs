@@ -4,6 +4,8 @@
 //! that waits for a value in memory sleeps again and again; one that a signal of its own timer
 //! interrupts goes on with the same wait. None of these slept because it wanted to sleep.
 
+mod blind;
+
 use whyslow_model::Ns;
 
 use crate::blame_target::{BlameTarget, Object, Proof, Reason};
@@ -14,14 +16,8 @@ use crate::window_slice::{Call, Segment, State, TextId, Utid, WindowSlice};
 
 /// Calls between two sleeps that are examined.
 const BETWEEN_MAX: usize = 32;
-/// A thread that polls sleeps for at most this long …
+/// A thread that polls sleeps for at most this long.
 const SLEEP_MAX_NS: Ns = 1_500_000_000;
-/// … and, without a refused call, at most this long, …
-const BLIND_MAX_NS: Ns = 60_000_000;
-/// … this many times in a row …
-const BLIND_MIN: usize = 3;
-/// … with at most this time in between.
-const BLIND_BETWEEN_NS: Ns = 2_000_000;
 /// Longest time until an interrupted wait continues.
 const RESUMES_NS: Ns = 20_000_000;
 /// A thread that resumes its wait more often polls; following it would take quadratic time.
@@ -49,10 +45,15 @@ pub(crate) fn polled(slice: &WindowSlice, sleep: &Segment, call: &Call) -> Optio
         return None;
     }
     let Some((refused, next)) = attempts(slice, call) else {
-        return blind(slice, call).then(|| {
-            let reason = Reason::new("polling", BlameTarget::Timer, Grade::B);
+        let run = blind::run(slice, call)?;
+        let reason = |target| {
+            let reason = Reason::new("polling", target, Grade::B);
             let reason = reason.about(Some(Object::Function(call.name)));
-            Sleep::Is(reason.by(Proof::Call(call.id)))
+            reason.by(Proof::Call(call.id))
+        };
+        return Some(match blind::polled_for(slice, call.utid, run) {
+            Some(thread) => follow(sleep, thread, reason(BlameTarget::Thread(thread))),
+            None => Sleep::Is(reason(BlameTarget::Timer)),
         });
     };
     if is_lock(slice, refused)
@@ -356,33 +357,4 @@ fn granted(slice: &WindowSlice, refused: &Call) -> (Ns, Ns) {
     }
     let end = acquired.filter(|_| !is_refused_now);
     (last, end.unwrap_or(slice.end))
-}
-
-/// Whether a thread sleeps again and again for a short time without doing anything in between: it
-/// waits for something that no call shows, such as a value in memory.
-fn blind(slice: &WindowSlice, sleep: &Call) -> bool {
-    let range = (
-        sleep.begin - BLIND_MIN as Ns * (BLIND_MAX_NS + BLIND_BETWEEN_NS),
-        sleep.end + BLIND_MIN as Ns * (BLIND_MAX_NS + BLIND_BETWEEN_NS),
-    );
-    let calls = slice.calls(sleep.utid, range);
-    let Some(place) = calls.iter().position(|call| call.id == sleep.id) else {
-        return false;
-    };
-    let is_link = |before: &Call, after: &Call| {
-        let is_short = |call: &Call| call.end - call.begin <= BLIND_MAX_NS;
-        let is_same = before.name == after.name && is_sleep(slice, after);
-        let between = after.begin - before.end;
-        is_same && is_short(before) && is_short(after) && between <= BLIND_BETWEEN_NS
-    };
-    let pairs = |part: &[Call]| -> Vec<bool> {
-        part.windows(2)
-            .map(|pair| is_link(&pair[0], &pair[1]))
-            .collect()
-    };
-    let before = pairs(&calls[..=place]);
-    let after = pairs(&calls[place..]);
-    let run = before.iter().rev().take_while(|is| **is).count()
-        + after.iter().take_while(|is| **is).count();
-    run + 1 >= BLIND_MIN
 }

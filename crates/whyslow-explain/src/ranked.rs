@@ -3,7 +3,7 @@
 use whyslow_model::Ns;
 use whyslow_model::sort::IndexSort;
 
-use crate::report::{ActorKind, Also, Confidence, Finding, Hop};
+use crate::report::{Actor, ActorKind, Also, Confidence, Finding, Hop};
 
 /// Minimum time of a finding, as a share of the time of the largest one.
 pub(crate) const WORTH_MIN: f64 = 0.02;
@@ -14,6 +14,15 @@ const UNKNOWN_MIN: f64 = 0.25;
 const REQUESTS_FIRST: Ns = 4;
 /// … or, if those have no culprit, this part of it.
 const UNKNOWN_LAST: Ns = 4;
+/// Waits for something that the culprit did for itself or for others, not for the waiting thread.
+const IN_THE_WAY: [&str; 6] = [
+    "block_queue",
+    "block_held",
+    "journal_wait",
+    "lock_futex",
+    "lock_inode",
+    "lock_kernel",
+];
 
 /// Orders findings, those with a culprit first, and keeps one for each culprit. A finding of its
 /// effect on another thread takes precedence over one of its own slow operation, as both have the
@@ -108,7 +117,9 @@ pub(crate) fn add_requests(findings: &mut Vec<Finding>, mut requests: Vec<Findin
         };
         let mut other = findings.remove(same);
         let is_fixed = same < fixed;
-        if is_fixed || other.target.kind == "request" || explains(&other, &finding) {
+        let is_first = other.target.kind == "request" && !is_victim_of(&finding, &other)
+            || explains(&other, &finding);
+        if is_fixed || is_first {
             other.also.insert(0, also_of(finding));
             finding = other;
         } else {
@@ -192,6 +203,25 @@ fn explains(call: &Finding, request: &Finding) -> bool {
         && request.chain.iter().any(is_behind)
 }
 
+/// Whether requests were slow because of what the same culprit did for other requests: because it
+/// served those, or because what it did for them was in the way. Then those are what was expensive,
+/// and not the incident that others noticed, unless they took much longer.
+fn is_victim_of(finding: &Finding, expensive: &Finding) -> bool {
+    let part = |finding: &'_ Finding| finding.culprit.map(|place| finding.parts[place].clone());
+    let (Some(ours), Some(theirs)) = (part(finding), part(expensive)) else {
+        return false;
+    };
+    let other = &expensive.target.actor;
+    let serves_it = |client: &Option<Actor>| {
+        let client = client.as_ref();
+        client.is_some_and(|client| client.pid.is_some() && client.pid == other.pid)
+    };
+    let is_in_the_way = |root: &str| IN_THE_WAY.contains(&root);
+    (serves_it(&ours.client) || is_in_the_way(&ours.root) && !is_in_the_way(&theirs.root))
+        && finding.confidence >= expensive.confidence
+        && excess(expensive) < REQUESTS_FIRST * excess(finding)
+}
+
 /// Whether a finding, rather than another one of the same culprit, represents both: that of an
 /// operation that waited for what the culprit did, before one that had to share a CPU with it, as
 /// anything on the machine may; otherwise the longest.
@@ -256,7 +286,7 @@ fn excess(finding: &Finding) -> Ns {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{Actor, Baseline, Group, Part, Target};
+    use crate::report::{Baseline, Group, Part, Target};
 
     const MS: Ns = 1_000_000;
 
@@ -361,6 +391,42 @@ mod tests {
             order_of(call, requests(40)),
             found(&[("request:1", 1), ("op:1", 0)])
         );
+    }
+
+    #[test]
+    fn requests_that_an_expensive_one_delayed_represent_it() {
+        let of = |id: &str, pid: i32, dur: Ns, root: &str, client: Option<i32>| {
+            let mut finding = finding(id, (pid, dur * MS), Some(40));
+            finding.parts[0].root = root.into();
+            finding.parts[0].client = client.map(|pid| Actor {
+                kind: ActorKind::Process,
+                pid: Some(pid),
+                ..finding.target.actor.clone()
+            });
+            finding
+        };
+        let first = |ours: Finding, theirs: Finding| order_of(Vec::new(), vec![ours, theirs]);
+        // The server worked for the longer request when the other one waited.
+        let expensive = || of("request:1", 10, 300, "cpu_running", None);
+        let delayed = |dur, client| of("request:2", 11, dur, "cpu_running", client);
+        assert_eq!(
+            first(expensive(), delayed(200, Some(10))),
+            found(&[("request:2", 1)])
+        );
+        assert_eq!(
+            first(expensive(), delayed(200, Some(12))),
+            found(&[("request:1", 1)]),
+            "for another client"
+        );
+        assert_eq!(
+            first(expensive(), delayed(60, Some(10))),
+            found(&[("request:1", 1)]),
+            "it hardly delayed others"
+        );
+        // What the culprit did for one request was in the way of another.
+        let served = of("request:1", 10, 300, "block_service", None);
+        let queued = of("request:2", 11, 200, "block_queue", None);
+        assert_eq!(first(served, queued), found(&[("request:2", 1)]));
     }
 
     #[test]

@@ -215,12 +215,12 @@ impl Walker<'_> {
     /// time.
     fn running(&mut self, task: &Task, segment: &Segment, (begin, end): (Ns, Ns)) {
         let own = |at: Ns| {
-            let mechanism = if self.is_reclaiming(task.utid, at) {
-                "reclaim"
+            let reason = if self.is_reclaiming(task.utid, at) {
+                let (target, grade) = self.attribution.memory_user(task.utid);
+                Reason::new("reclaim", target, grade)
             } else {
-                "cpu_running"
+                Reason::new("cpu_running", BlameTarget::Thread(task.utid), Grade::A)
             };
-            let reason = Reason::new(mechanism, BlameTarget::Thread(task.utid), Grade::A);
             match self.slice.call_at(task.utid, at) {
                 Some(call) => reason.by(Proof::Call(call.id)),
                 None => reason,
@@ -340,7 +340,8 @@ impl Walker<'_> {
             self.interval(task, (begin, end), reason);
             return;
         }
-        if task.hop.is_some() && segment.begin <= task.since && is_idle_wait(self.slice, segment) {
+        let is_before = task.hop.is_some() && segment.begin <= task.since;
+        if is_before && is_idle_wait(self.slice, segment) && !self.is_occupied(task, segment) {
             // It had not started on the work when that was passed to it.
             match self.late_message(task, segment, (begin, end)) {
                 Some((next, reason)) => self.hop(task, (begin, end), next, reason),
@@ -387,7 +388,10 @@ impl Walker<'_> {
                 }
             }
             Sleep::For { reason, pieces } => {
-                let since = middlemen::since(self.slice, segment, &reason, task.since);
+                // What it waited for already was not for that work.
+                let is_before = task.hop.is_some() && segment.begin <= task.since;
+                let not_before = if is_before { Ns::MIN } else { task.since };
+                let since = middlemen::since(self.slice, segment, &reason, not_before);
                 let mut at = begin;
                 for piece in pieces {
                     let (from, to) = (piece.begin.max(at), piece.end.min(end));

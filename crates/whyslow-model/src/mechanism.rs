@@ -84,6 +84,10 @@ pub static MECHANISMS: &[(&str, &str)] = &[
     ),
     ("frozen", "the cgroup of the thread was frozen"),
     (
+        "fs_frozen",
+        "the file system was frozen, as it is for a snapshot",
+    ),
+    (
         "runtime_pause",
         "the runtime paused all threads of the program: garbage collection or a safepoint",
     ),

@@ -30,12 +30,11 @@ def snapshot(plan: WaitingPlan, folder: Path, hold_s: float) -> dict[str, Any]:
     spans = []
     while not plan.is_over():
         if plan.is_on():
-            subprocess.run(["fsfreeze", "-f", folder], check=True)
             begin = time.monotonic_ns()
+            subprocess.run(["fsfreeze", "-f", folder], check=True)
             time.sleep(hold_s)
-            end = time.monotonic_ns()
             subprocess.run(["fsfreeze", "-u", folder], check=True)
-            spans.append((begin, end))
+            spans.append((begin, time.monotonic_ns()))
             time.sleep(0.2)
         time.sleep(0.02)
     return {**myself(), "spans": spans}
@@ -111,23 +110,24 @@ class MemoryGroup:
         (self.path / "cgroup.procs").write_text(str(os.getpid()))
 
 
-def scan(plan: WaitingPlan, group: MemoryGroup, path: Path, pause: float) -> dict[str, Any]:
-    """The victim: reads a file that usually is in the page cache of its group."""
+def collect(plan: WaitingPlan, group: MemoryGroup, path: Path, pause: float) -> dict[str, Any]:
+    """The victim: overwrites a small file through the page cache of its group."""
     group.enter()
+    block = b"x" * (1 << 18)
     plan.wait()
-    with open(path, "rb", buffering=0) as file:
+    with open(path, "wb", buffering=0) as file:
+        number = 0
 
         def once() -> None:
-            file.seek(0)
-            while file.read(1 << 20):
-                pass
+            nonlocal number
+            number += 1
+            os.pwrite(file.fileno(), block, (number % 32) << 18)
 
-        once()
         return repeat(plan, once, pause)
 
 
 def load_file(plan: WaitingPlan, group: MemoryGroup, path: Path, mib: int) -> dict[str, Any]:
-    """The culprit: writes a large file in the same group, which evicts the pages of others."""
+    """The culprit: writes a large file in the same group, which uses up its memory."""
     group.enter()
     plan.wait()
     spans = []
@@ -144,19 +144,17 @@ def load_file(plan: WaitingPlan, group: MemoryGroup, path: Path, mib: int) -> di
     return {**myself(), "spans": spans}
 
 
-class GroupCache(Scenario):
-    name = "group_cache"
-    about = "a scan reads from disk what an import in the same memory control group has evicted"
+class GroupMemory(Scenario):
+    name = "group_memory"
+    about = "a write reclaims memory that an import in the same memory control group has used up"
     packages: ClassVar[dict[str, str]] = {**DISK}
 
     def setup(self) -> None:
         disk = self.lab.disk(400)
         folder = self.lab.mount(disk, "ext4", *EXT4)
-        group = MemoryGroup(self, self.plan.whole(40, 56))
-        path = folder / "index"
-        path.write_bytes(os.urandom(1 << 20) * 8)
-        disk.set(read_us=400, write_us=600)
-        self.victim = self.client("search", scan, group, path, 0.02)
+        group = MemoryGroup(self, self.plan.whole(24, 40))
+        disk.set(write_us=self.plan.whole(2, 4) * 1000)
+        self.victim = self.client("metrics", collect, group, folder / "metrics", 0.01)
         self.other = self.client("import", load_file, group, folder / "dump", 120)
 
     def inject(self) -> list[Span]:
@@ -164,8 +162,8 @@ class GroupCache(Scenario):
 
     def truth(self, faults: list[Span]) -> Truth:
         victim, other = self.victim.result(), self.other.result()
-        names = ["reclaim", "block_service", "block_queue", "page_fault", "writeback_wait"]
+        names = ["reclaim", "memory_throttle", "dirty_throttle", "writeback_wait", "block_queue"]
         culprit = Culprit("process", "import", names, self.other.pid)
-        culprit.objects = [Thing("any", "dump"), Thing("any", "index")]
+        culprit.objects = [Thing("any", "dump")]
         spans = [(begin, end) for begin, end in other["spans"]]
-        return self.slowed(victim, "read", spans, culprit)
+        return self.slowed(victim, "pwrite64", spans, culprit)

@@ -5,6 +5,7 @@ use whyslow_model::sort::IndexSort;
 
 use super::follow::Followed;
 use crate::levels::{self, Claim};
+use crate::middlemen::is_event_loop;
 use crate::report::{
     Activity, Actor, ActorKind, Alternative, Confidence, Finding, Grade, Hop, Missing, Part,
 };
@@ -350,6 +351,7 @@ fn name(finding: &mut Finding, rows: &[Row], (length, own_ns): (Ns, Ns)) {
         is_lossy: false,
         has_states: true,
         has_handlers: true,
+        is_event_loop: is_event_loop(&row.part),
         is_alone: finding.baseline.is_none(),
         is_short: false,
     });

@@ -83,7 +83,7 @@ pub(super) fn for_writeback(slice: &WindowSlice, sleep: &Segment, waker: Utid) -
 }
 
 /// Whether the stack of a wait has a function with one of these prefixes.
-pub(super) fn stack_has(slice: &WindowSlice, utid: Utid, range: (Ns, Ns), wanted: &[&str]) -> bool {
+pub(crate) fn stack_has(slice: &WindowSlice, utid: Utid, range: (Ns, Ns), wanted: &[&str]) -> bool {
     let Some(stack) = slice.stack_at(utid, range) else {
         return false;
     };

@@ -213,7 +213,7 @@ pub(super) static PHRASES: &[Phrase] = &[
     ),
     of(
         "polling",
-        "polled{with} between sleeps",
+        "kept {victim} polling{with} between sleeps",
         "polled{with} between sleeps",
         "polling",
     ),
@@ -240,6 +240,12 @@ pub(super) static PHRASES: &[Phrase] = &[
         "froze the cgroup of {victim}",
         "was frozen with its cgroup",
         "time frozen with the cgroup",
+    ),
+    of(
+        "fs_frozen",
+        "froze the file system {victim} was writing to",
+        "was waiting for a file system to be thawed",
+        "waits for a frozen file system",
     ),
     of(
         "runtime_pause",

@@ -122,54 +122,93 @@ impl Explainer<'_> {
     }
 }
 
-/// The cause that a part names; none if it is not known.
-fn cause(part: &Part, victim: Option<i32>) -> Option<Cause<'_>> {
-    let actor = &part.culprit;
-    let is_known = actor.kind != ActorKind::Unknown && !UNEXPLAINED.contains(&part.root.as_str());
-    is_known.then(|| {
-        if actor.kind == ActorKind::Own {
-            return (ActorKind::Own, part.root.as_str(), None);
+/// The causes that the walked operations of a group name.
+struct Causes<'f> {
+    /// What the others call a thread of the group that is their culprit. Its own slow operation has
+    /// the same cause as the waits for it.
+    by_thread: FxHashMap<(Option<i32>, Option<i32>), Cause<'f>>,
+}
+
+impl<'f> Causes<'f> {
+    fn of(walked: impl Iterator<Item = &'f Finding>) -> Self {
+        let mut by_thread = FxHashMap::default();
+        for finding in walked {
+            let Some(part) = finding.culprit.map(|place| &finding.parts[place]) else {
+                continue;
+            };
+            let actor = &part.culprit;
+            if actor.kind == ActorKind::Process && actor.tid.is_some() {
+                let (kind, name, pid, _) = actor.culprit_key(finding.target.actor.pid);
+                let cause = (kind, name, pid);
+                by_thread.entry((actor.pid, actor.tid)).or_insert(cause);
+            }
         }
-        let (kind, name, pid, _) = actor.culprit_key(victim);
-        (kind, name, pid)
-    })
+        Self { by_thread }
+    }
+
+    /// The cause that a part names; none if it is not known.
+    fn cause<'a>(&self, part: &'a Part, finding: &'a Finding) -> Option<Cause<'a>>
+    where
+        'f: 'a,
+    {
+        let actor = &part.culprit;
+        let is_known =
+            actor.kind != ActorKind::Unknown && !UNEXPLAINED.contains(&part.root.as_str());
+        is_known.then(|| {
+            let target = &finding.target.actor;
+            if actor.kind == ActorKind::Own {
+                let of_others = self.by_thread.get(&(target.pid, target.tid));
+                let own = (ActorKind::Own, part.root.as_str(), None);
+                return of_others.copied().unwrap_or(own);
+            }
+            let (kind, name, pid, _) = actor.culprit_key(target.pid);
+            (kind, name, pid)
+        })
+    }
+
+    /// The cause that a finding names.
+    fn named<'a>(&self, finding: &'a Finding) -> Option<Cause<'a>>
+    where
+        'f: 'a,
+    {
+        self.cause(finding.parts.get(finding.culprit?)?, finding)
+    }
 }
 
-/// The cause that a finding names.
-fn named(finding: &Finding) -> Option<Cause<'_>> {
-    cause(
-        finding.parts.get(finding.culprit?)?,
-        finding.target.actor.pid,
-    )
-}
-
-/// The longest operation whose culprit takes most of the time of all; if none has one, the longest
-/// operation.
+/// The longest operation whose culprit takes most of the time of all, rather one that waited for it
+/// than its own; if none has one, the longest operation.
 fn headline(walked: &[(usize, Finding)]) -> Option<usize> {
+    let causes = Causes::of(walked.iter().map(|(_, finding)| finding));
     let mut sums: FxHashMap<Cause<'_>, Ns> = FxHashMap::default();
     for (_, finding) in walked {
         for part in &finding.parts {
-            if let Some(cause) = cause(part, finding.target.actor.pid) {
+            if let Some(cause) = causes.cause(part, finding) {
                 *sums.entry(cause).or_default() += part.dur_ns;
             }
         }
     }
+    let is_own = |finding: &Finding| {
+        let part = finding.culprit.map(|place| &finding.parts[place]);
+        part.is_some_and(|part| part.culprit.kind == ActorKind::Own)
+    };
     let mut places: Vec<usize> = (0..walked.len()).collect();
     places.index_sort_by_key(|place| {
         let finding = &walked[*place].1;
-        let sum = named(finding).and_then(|cause| sums.get(&cause));
-        (std::cmp::Reverse(sum.copied().unwrap_or(-1)), *place)
+        let sum = causes.named(finding).and_then(|cause| sums.get(&cause));
+        let sum = std::cmp::Reverse(sum.copied().unwrap_or(-1));
+        (sum, is_own(finding), *place)
     });
     places.first().copied()
 }
 
 /// The other walked operations, the longest first.
 fn others<'f>(
-    walked: impl Iterator<Item = &'f Finding>,
+    walked: impl Iterator<Item = &'f Finding> + Clone,
     headline: usize,
     finding: &Finding,
 ) -> Vec<Followed> {
-    let wanted = named(finding);
+    let causes = Causes::of(walked.clone());
+    let wanted = causes.named(finding);
     let others = walked.enumerate().filter(|(place, _)| *place != headline);
     others
         .map(|(_, other)| Followed {
@@ -178,7 +217,7 @@ fn others<'f>(
             id: other.target.id.clone().unwrap_or_default(),
             begin_ns: other.target.begin_ns,
             end_ns: other.target.end_ns,
-            is_same: wanted.is_some() && named(other) == wanted,
+            is_same: wanted.is_some() && causes.named(other) == wanted,
         })
         .collect()
 }
@@ -190,4 +229,63 @@ fn is_by_disk(finding: &Finding) -> bool {
     let by_disk = parts.filter(|part| BY_DISK.contains(&part.root.as_str()));
     let sum: Ns = by_disk.map(|part| part.dur_ns).sum();
     sum * 2 >= target.end_ns - target.begin_ns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{Actor, Target};
+
+    /// A finding of an operation of one thread with a part that names another, or its own thread.
+    fn finding(tid: i32, (culprit, dur): (i32, Ns)) -> (usize, Finding) {
+        let actor = |kind, tid: i32| Actor {
+            kind,
+            name: format!("t{tid}"),
+            pid: Some(1),
+            tid: Some(tid),
+            host: None,
+        };
+        let kind = if culprit == tid {
+            ActorKind::Own
+        } else {
+            ActorKind::Process
+        };
+        let finding = Finding {
+            target: Target {
+                actor: actor(ActorKind::Own, tid),
+                end_ns: dur,
+                ..Target::default()
+            },
+            parts: vec![Part {
+                culprit: actor(kind, culprit),
+                dur_ns: dur,
+                ..Part::default()
+            }],
+            culprit: Some(0),
+            ..Finding::default()
+        };
+        (0, finding)
+    }
+
+    /// A thread's own long call, and shorter waits of another thread for it, are one cause.
+    #[test]
+    fn a_wait_for_a_thread_represents_the_call_of_that_thread() {
+        let of_group = |findings: &[(i32, (i32, Ns))]| {
+            let walked: Vec<_> = findings
+                .iter()
+                .map(|(tid, rest)| finding(*tid, *rest))
+                .collect();
+            headline(&walked)
+        };
+        assert_eq!(
+            of_group(&[(2, (2, 100)), (3, (2, 90)), (2, (2, 80))]),
+            Some(1)
+        );
+        // A cause of its own that takes more time comes first.
+        assert_eq!(
+            of_group(&[(2, (2, 100)), (3, (4, 90)), (2, (2, 80))]),
+            Some(0)
+        );
+        assert_eq!(of_group(&[(3, (4, 90)), (2, (2, 50))]), Some(0));
+    }
 }

@@ -27,6 +27,10 @@ use crate::slow::{BASELINE_MIN, Counts, SLOW_MIN_NS, Slow};
 const ABSOLUTE_NS: Ns = 100_000_000;
 /// … if it also takes this many times as long as usual.
 const MEDIANS: Ns = 10;
+/// Fewer slow requests than this share of all …
+const TAIL_MAX: f64 = 0.02;
+/// … that are shorter than this are no incident.
+const BRIEF_NS: Ns = 10_000_000;
 /// Groups with a finding.
 const GROUPS: usize = 6;
 /// Requests of a group that are followed: half of them the longest, the others evenly over the rest.
@@ -216,6 +220,12 @@ fn slow_of<'r>(explainer: &RequestExplainer<'r>, all: &[&'r Request]) -> Option<
         slow = longer_than(ABSOLUTE_NS);
     }
     slow.index_sort_by_ints(|request| [!latency(explainer, request), request.id, 0]);
+    let longest = slow
+        .first()
+        .map_or(0, |request| latency(explainer, request));
+    if has_usual && is_tail(slow.len(), all.len(), longest) {
+        return None;
+    }
     let usual = if has_usual && !is_usual { median } else { 0 };
     let excess = slow
         .iter()
@@ -228,6 +238,11 @@ fn slow_of<'r>(explainer: &RequestExplainer<'r>, all: &[&'r Request]) -> Option<
         is_usual,
         excess,
     })
+}
+
+/// Whether slow requests are the tail that any service has: few, and none is long.
+fn is_tail(slow: usize, all: usize, longest: Ns) -> bool {
+    longest < BRIEF_NS && (slow as f64) < TAIL_MAX * all as f64
 }
 
 /// How long the reply took. What arrives after the first byte of a small reply of an unknown server

@@ -237,6 +237,13 @@ impl Scene<'_> {
                     (None, None) => String::new(),
                 };
                 let rest = format!("{what}between sleeps");
+                if !self.is_own && self.part.mechanism == "polling" {
+                    return Clause::new(
+                        culprit,
+                        ("kept", "keeping"),
+                        format!("{victim} polling {rest}"),
+                    );
+                }
                 Clause::new(culprit, ("polled", "polling"), rest)
             }
             _ => Clause::new(
@@ -331,6 +338,16 @@ impl Scene<'_> {
         };
         let throttled = format!("which throttled {victim} in balance_dirty_pages()");
         match self.part.mechanism.as_str() {
+            "reclaim" if !self.is_own => Clause::new(
+                culprit,
+                ("used", "using"),
+                format!("memory that {victim} had to reclaim"),
+            ),
+            "memory_throttle" if !self.is_own => Clause::new(
+                culprit,
+                ("used", "using"),
+                format!("up memory, which throttled {victim}"),
+            ),
             "reclaim" => Clause::new(victim, WAS, "in direct memory reclaim"),
             "memory_throttle" => Clause::new(
                 victim,
@@ -369,6 +386,11 @@ impl Scene<'_> {
                 culprit,
                 ("froze", "freezing"),
                 format!("the cgroup of {victim}"),
+            ),
+            "fs_frozen" => Clause::new(
+                culprit,
+                ("froze", "freezing"),
+                format!("the file system {victim} was writing to"),
             ),
             "runtime_pause" => Clause::new(
                 culprit,

@@ -96,6 +96,24 @@ impl<'m> Walker<'m> {
         found
     }
 
+    /// Whether a thread that seems idle could not begin with the work, as it waited for the rest of
+    /// another client's request, or for something else than requests.
+    pub(super) fn is_occupied(&self, task: &Task, segment: &Segment) -> bool {
+        let slice = self.slice;
+        let Some(hop) = task.hop else { return false };
+        let table = &slice.thread_table;
+        if let Some(client) = middlemen::client_of_rest(slice, segment) {
+            let is_of = |utid: Utid| table.upid(utid) == Some(client);
+            let mut path =
+                std::iter::successors(Some(hop), |hop| self.walk.steps[*hop as usize].from);
+            return !is_of(self.root)
+                && !path.any(|hop| is_of(self.walk.steps[hop as usize].waiter));
+        }
+        let step = &self.walk.steps[hop as usize];
+        step.reason.mechanism == "local_ipc"
+            && middlemen::has_slept_through(slice, segment, (step.waiter, task.since))
+    }
+
     /// The process whose message ended an idle wait, and only then the wait for the idle thread: a
     /// thread that waits for a message of its client keeps its locks and transactions meanwhile. A
     /// reply does not depend on other messages, and a sender that itself waits for work is no better

@@ -159,6 +159,8 @@ impl Connections {
         );
         let (own, at, holders) = (&mut self.own_hosts, &mut self.at, &self.holders);
         let (initiated, lossy) = (&mut self.initiated, &mut self.lossy);
+        // Own ends of connections by peer, if several processes have a descriptor of that peer.
+        let mut shared: FxHashMap<Box<str>, Vec<Box<str>>> = FxHashMap::default();
         // A connection from before the recording begins in the table with the first change of its
         // state, which may be its end.
         let until = tables.info().whole().end.max(window.end);
@@ -205,12 +207,30 @@ impl Connections {
                 }
                 // The thread that accepted it is not known to the kernel's event, but its
                 // descriptor is named by the client.
-                match holders.get(&*peer) {
+                match holders.get(&*peer).map(Vec::as_slice) {
+                    Some([_, _, ..]) if kind == "unknown" => {
+                        let of = shared.entry(Box::from(&*peer)).or_default();
+                        of.push(Box::from(&*local));
+                    }
                     Some(holders) => holders.iter().for_each(|upid| add(at, &local, *upid)),
                     None => upid.into_iter().for_each(|upid| add(at, &local, upid)),
                 }
             },
-        )
+        )?;
+        self.add_shared(shared);
+        Ok(())
+    }
+
+    /// Adds own ends of connections from before the recording, by peer: such an end may be the
+    /// client's. Then the peer is a server with other clients, whose descriptors are named by it, too.
+    fn add_shared(&mut self, shared: FxHashMap<Box<str>, Vec<Box<str>>>) {
+        for (peer, locals) in shared {
+            if let ([local], Some(holders)) = (locals.as_slice(), self.holders.get(&peer)) {
+                for upid in holders {
+                    add(&mut self.at, local, *upid);
+                }
+            }
+        }
     }
 
     fn load_requests(&mut self, tables: &dyn Tables, window: Window) -> Result<()> {

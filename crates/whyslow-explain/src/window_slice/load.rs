@@ -11,6 +11,8 @@ use whyslow_model::tables::{
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
+use crate::frozen::{FIFREEZE, FITHAW};
+
 use super::bios::Bios;
 use super::columns::{Result, ranges, rows};
 use super::{
@@ -192,12 +194,16 @@ impl WindowSlice {
 
     /// Indexes the calls on files that hold up other threads: locks, and the freezer.
     fn index_files(&mut self) {
-        let (mut file_locks, mut freezes) = (FxHashMap::<_, Vec<u32>>::default(), Vec::new());
+        let mut file_locks = FxHashMap::<_, Vec<u32>>::default();
+        let (mut freezes, mut fs_freezes) = (Vec::new(), Vec::new());
         for (place, call) in self.calls.iter().enumerate() {
             let Some(path) = call.path else { continue };
             match self.interner.text(call.name) {
                 "fcntl" | "flock" => file_locks.entry(path).or_default().push(place as u32),
                 "write" if is_freezer(self.interner.text(path)) => freezes.push(place as u32),
+                "ioctl" if matches!(call.flags, Some(FIFREEZE | FITHAW)) => {
+                    fs_freezes.push(place as u32);
+                }
                 _ => {}
             }
         }
@@ -207,7 +213,9 @@ impl WindowSlice {
             rows.index_sort_by_ints(key);
         }
         freezes.index_sort_by_ints(key);
-        (self.file_locks, self.freezes) = (file_locks, freezes);
+        fs_freezes.index_sort_by_ints(key);
+        self.file_locks = file_locks;
+        (self.freezes, self.fs_freezes) = (freezes, fs_freezes);
     }
 
     fn load_requests(&mut self, tables: &dyn Tables) -> Result<()> {

@@ -295,12 +295,15 @@ pub(crate) struct WindowSlice {
     futex_waits: FxHashMap<Utid, Vec<Futex>>,
     /// Calls that release a lock, by process and address.
     futex_wakes: FxHashMap<(Option<i32>, TextId), Vec<Futex>>,
+    vain_futex_wakes: FxHashMap<(Option<i32>, TextId), Vec<Futex>>,
     /// Sync calls, in order of start.
     syncs: Vec<u32>,
     /// Calls that lock and unlock a file, by path, in order of start.
     file_locks: FxHashMap<TextId, Vec<u32>>,
     /// Writes to the files that freeze cgroups, in order of start.
     freezes: Vec<u32>,
+    /// Calls that freeze and thaw file systems, in order of start.
+    fs_freezes: Vec<u32>,
     pub(crate) losses: Vec<Loss>,
     /// Writes to files before and in the window.
     pub(crate) writes: Vec<Write>,
@@ -404,9 +407,21 @@ impl WindowSlice {
         self.reclaims_of.get(&utid).map_or(&[], Vec::as_slice)
     }
 
+    /// Threads that had to reclaim memory.
+    pub(crate) fn reclaiming(&self) -> impl Iterator<Item = Utid> {
+        self.reclaims_of.keys().copied()
+    }
+
     /// Futex waits of a thread.
     pub(crate) fn futex_waits(&self, utid: Utid) -> &[Futex] {
         self.futex_waits.get(&utid).map_or(&[], Vec::as_slice)
+    }
+
+    /// Calls that released a futex on which no thread slept, in order.
+    pub(crate) fn vain_futex_wakes(&self, upid: Option<i32>, address: TextId) -> &[Futex] {
+        self.vain_futex_wakes
+            .get(&(upid, address))
+            .map_or(&[], Vec::as_slice)
     }
 
     /// Calls that released a futex and woke a thread, in order.
@@ -430,6 +445,11 @@ impl WindowSlice {
     /// Writes to the files that freeze cgroups, in order of start.
     pub(crate) fn freezes(&self) -> impl Iterator<Item = &Call> {
         self.freezes.iter().map(|row| &self.calls[*row as usize])
+    }
+
+    /// Calls that freeze and thaw file systems, in order of start.
+    pub(crate) fn fs_freezes(&self) -> impl Iterator<Item = &Call> {
+        self.fs_freezes.iter().map(|row| &self.calls[*row as usize])
     }
 
     pub(crate) fn request(&self, id: i64) -> Option<&Request> {

@@ -178,6 +178,7 @@ impl WindowSlice {
         let (end, window) = (self.recording_end, Some(self.window()));
         let interner = &mut self.interner;
         let (waits, wakes) = (&mut self.futex_waits, &mut self.futex_wakes);
+        let vain = &mut self.vain_futex_wakes;
         rows(
             tables,
             FutexCallRow::TABLE,
@@ -202,10 +203,11 @@ impl WindowSlice {
                 match cells.text(0, row) {
                     "wait" => waits.entry(utid).or_default().push(futex),
                     // FUTEX_UNLOCK_PI does not return the number of woken threads.
-                    "wake" | "requeue" if woken == 0 => {}
+                    "wake" | "requeue" if woken == 0 => {
+                        vain.entry((futex.upid, address)).or_default().push(futex);
+                    }
                     "wake" | "requeue" | "unlock" => {
-                        let key = (futex.upid, address);
-                        wakes.entry(key).or_default().push(futex);
+                        wakes.entry((futex.upid, address)).or_default().push(futex);
                     }
                     _ => {}
                 }
@@ -241,6 +243,7 @@ impl WindowSlice {
     pub(super) fn load_writers(&mut self, tables: &dyn Tables) -> Result<()> {
         let holds_back = |function: &TextId| self.text(*function) == "balance_dirty_pages";
         let is_needed = self.has_work
+            || !self.reclaims_of.is_empty()
             || self.frames.values().flatten().any(holds_back)
             || self
                 .requests

@@ -90,3 +90,19 @@ fn without_the_reads_of_the_server_its_client_is_not_known() {
     assert_eq!(finding.parts[0].culprit.tid, Some(20));
     assert_eq!(finding.parts[0].client, None, "{:?}", finding.parts[0]);
 }
+
+/// The kernel's events of connections from before the recording do not show which end is the
+/// client's. Both clients have a descriptor of the server.
+#[test]
+fn a_client_that_was_connected_before_the_recording_has_a_name() {
+    let closed = |sock: u32, port: u32| {
+        format!(
+            "1.0955{sock}0 [2] tcp sock={sock} from=established to=close local=127.0.0.1:{port} peer=127.0.0.1:80\n"
+        )
+    };
+    let end = "1.096000 [0]";
+    let both = closed(6, 4000) + &closed(8, 4001) + end;
+    let finding = finding(&TRACE.replace(end, &both));
+    let client = finding.parts[0].client.as_ref().expect("a client");
+    assert_eq!((client.name.as_str(), client.pid), ("report", Some(40)));
+}

@@ -192,6 +192,28 @@ fn a_request_behind_that_of_another_client_is_the_first_finding() {
 }
 
 #[test]
+fn a_few_short_ones_of_many_requests_are_no_finding() {
+    let findings = |ms: i64, usual: i64| {
+        let text = BUSY
+            .replace("20.35", &format!("20.0{:02}", ms))
+            .replace("20.349", &format!("20.0{:02}", ms - 1));
+        let mut rows = Rows::of(&format!("{THREADS}{text}"));
+        for number in 0..usual {
+            let begin = SECOND + number * 50 * MS;
+            rows.request(1000 + 2 * number, (10, "client"), (begin, begin + MS), None);
+        }
+        let served = Some((at(0) + 200_000, at(ms)));
+        rows.request(SLOW, (10, "client"), (at(0), at(ms)), served);
+        let report = rows.explained(&Query::default());
+        let ids = report.findings.into_iter().map(|one| one.target.id);
+        ids.flatten().any(|id| id == "request:100")
+    };
+    assert!(findings(9, 40), "one of 41");
+    assert!(!findings(9, 300), "one of 301");
+    assert!(findings(12, 300), "it took 12 ms");
+}
+
+#[test]
 fn the_same_request_has_one_answer() {
     let whole = behind_another().explained(&Query::default());
     let alone = behind_another().explained(&Query {
