@@ -1,5 +1,6 @@
 // Requests to the server, or to the report that this page is part of.
 import { parseExact } from "./exact";
+import { Pace } from "./pace";
 import { RequestScheduler } from "./request_scheduler";
 
 export type Parameters = Readonly<Record<string, string | number | boolean | undefined>>;
@@ -40,6 +41,8 @@ const KEPT = 200;
 
 export class Api {
     readonly #kept = new Map<string, unknown>();
+    /** Of the state of a live recording that is shown. */
+    readonly pace = new Pace();
 
     constructor(readonly transport: Transport) {}
 
@@ -56,14 +59,16 @@ export class Api {
         const place = address(endpoint, parameters);
         const known = this.#kept.get(place);
         if (known !== undefined) return known;
-        const bytes = await this.transport.get(place, JSON_FORM, signal);
+        const request = this.transport.get(place, JSON_FORM, signal);
+        // The list of recordings shows whether there is a newer state.
+        const bytes = await (endpoint === "recordings" ? request : this.pace.during(request));
         const answer = parseExact(new TextDecoder().decode(bytes));
         this.#keep(place, answer);
         return answer;
     }
 
     async bytes(endpoint: string, parameters: Parameters, accept: string, signal?: AbortSignal): Promise<ArrayBuffer> {
-        return this.transport.get(address(endpoint, parameters), accept, signal);
+        return this.pace.during(this.transport.get(address(endpoint, parameters), accept, signal));
     }
 
     put(endpoint: string, parameters: Parameters, json: string): Promise<void> {

@@ -48,8 +48,11 @@ export async function load(from: Api): Promise<void> {
         const before = recordings.value;
         // Shape as in docs/openapi.json, which the tests of the server check.
         const now = (await from.json("recordings", {})) as Recordings;
-        if (before && hasChanged(before, now)) from.forget();
-        recordings.value = now;
+        const isNewer = before !== null && hasChanged(before, now);
+        if (!isNewer || from.pace.isReady()) {
+            if (isNewer) from.forget();
+            recordings.value = now;
+        }
         failure.value = null;
     } catch (error) {
         failure.value = error instanceof ApiError ? error : new ApiError(String(error), 0);

@@ -94,6 +94,9 @@ fn by_its_end(
         return found;
     }
     let Some(wake) = sleep.wakeup else {
+        if let Some(waker) = call.and_then(|call| holders::final_waker(slice, sleep, call)) {
+            return in_task(slice, sleep, (call, wait), waker);
+        }
         let waiting = call.filter(|_| sleep.end >= slice.recording_end);
         let not_replied = waiting.and_then(|call| peers::not_replied(slice, sleep, call));
         let found = not_replied.or_else(|| received(slice, sleep, (call?, wait)));
@@ -220,11 +223,8 @@ fn in_interrupt(
         || (sleep.context == Context::Softirq
             && matches!(vector, Some(TIMER_SOFTIRQ | HRTIMER_SOFTIRQ)));
     let expired = call.filter(|call| has_expired(slice, call));
-    if let Some(call) = expired
-        && slice.text(call.name).starts_with("futex")
-        && let Some(waker) = holders::final_waker(slice, sleep)
-    {
-        return in_task(slice, sleep, (Some(call), wait), waker);
+    if let Some(waker) = call.and_then(|call| holders::final_waker(slice, sleep, call)) {
+        return in_task(slice, sleep, (call, wait), waker);
     }
     let is_plain_irq = sleep.context == Context::Irq && handler_name(slice, wake).is_none();
     if let Some(call) = expired

@@ -7,6 +7,7 @@
 
 use whyslow_model::Ns;
 
+use crate::classify::has_expired;
 use crate::report::Grade;
 use crate::window_slice::{
     Call, Context, Futex, LockWait, Segment, State, TextId, Utid, WindowSlice,
@@ -94,7 +95,10 @@ const WITHOUT_EFFECT: [&str; 5] = [
 /// which time out. Runtimes re-check locks this way in case a wakeup was lost: HotSpot's first
 /// waiter for a monitor after 1, 8, 64, 512 and then every 1000 ms. The program itself did not set
 /// a timeout.
-pub(crate) fn final_waker(slice: &WindowSlice, sleep: &Segment) -> Option<Utid> {
+pub(crate) fn final_waker(slice: &WindowSlice, sleep: &Segment, call: &Call) -> Option<Utid> {
+    if !slice.text(call.name).starts_with("futex") || !has_expired(slice, call) {
+        return None;
+    }
     let waits = slice.futex_waits(sleep.utid);
     let middle = sleep.begin + (sleep.end - sleep.begin) / 2;
     let place = waits
@@ -115,6 +119,12 @@ pub(crate) fn final_waker(slice: &WindowSlice, sleep: &Segment) -> Option<Utid> 
             && calls.all(|call| is_outside(call) || is_no_work(call));
         if !is_same {
             break;
+        }
+        // What woke it may not be recorded.
+        let call = slice.call_at(sleep.utid, wait.begin);
+        if call.is_some_and(|call| has_expired(slice, call)) {
+            before = wait;
+            continue;
         }
         let states = slice.states(sleep.utid, (wait.begin, wait.end)).iter();
         let Some(slept) = states.rev().find(|one| one.state == State::Sleeping) else {

@@ -45,7 +45,10 @@ const OTHER_TABLES: [&str; 14] = [
     "dns_lookup",
 ];
 /// Statement if nothing was slow and the recording would have shown it …
-const NOTHING_SLOW: &str = "no operation took much longer than similar ones";
+pub(crate) const NOTHING_SLOW: &str = "no operation took much longer than similar ones";
+/// … if brief ones were left out.
+pub(crate) const NOTHING_BUT_BRIEF: &str =
+    "no operation took much longer than similar ones, except for brief ones";
 /// … and if it shows requests, or waits that a profile samples, but no system calls.
 const NO_SLOW_REQUEST: &str =
     "no request took much longer than similar ones; other operations were not recorded";

@@ -9,6 +9,7 @@ mod attribution;
 mod blame;
 mod blame_target;
 mod blocks;
+mod brief;
 mod classify;
 mod connecting;
 mod contention;

@@ -23,6 +23,7 @@ use whyslow_model::tables::{RequestRow, SyscallRow, ThreadRow};
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
+use crate::brief::Brief;
 use crate::finding::{Subject, finding};
 use crate::patterns::Class;
 use crate::ranked::{WORTH_MIN, add_by_time, ranked};
@@ -123,6 +124,7 @@ fn unwritten(
         query,
         other: other.as_ref(),
     };
+    let mut has_brief = false;
     if let Some((table, id)) = &query.operation
         && table == RequestRow::TABLE.name
     {
@@ -141,20 +143,31 @@ fn unwritten(
         let is_of_all = query.calls.is_empty() && !query.selects_threads();
         let find = || crate::detectors::run(tables, query.window, &query.recording);
         // Each reads all system calls once, so they run in parallel.
-        let (findings, observations) = rayon::join(|| explainer.slow(), || is_of_all.then(find));
+        let mut brief = Brief::default();
+        let (findings, observations) =
+            rayon::join(|| explainer.slow(&mut brief), || is_of_all.then(find));
         report.findings = findings?;
         explainer.judge(&mut report)?;
         report.observations = observations.transpose()?.unwrap_or_default();
         report.tracer_share = crate::tracer::share(tables, query.window)?;
         if is_of_all {
-            crate::requests::add(tables, query, other.as_ref(), &mut report)?;
+            let brief = explainer.is_of_everything().then_some(&mut brief);
+            crate::requests::add(tables, query, (other.as_ref(), brief), &mut report)?;
             explainer.add_marks(&mut report)?;
         }
+        has_brief = brief.note().is_some();
+        report.caveats.extend(brief.note());
     }
     let has_lost = !query.is_single() && judged::leave_lost_out(&mut report.findings);
     explainer.add_trigger(&mut report)?;
     judged::doubt(tables, query.window, &mut report.findings)?;
     judged::judge(tables, query.window, has_lost, &mut report)?;
+    if has_brief {
+        let mut caveats = report.caveats.iter_mut();
+        if let Some(clear) = caveats.find(|caveat| *caveat == judged::NOTHING_SLOW) {
+            judged::NOTHING_BUT_BRIEF.clone_into(clear);
+        }
+    }
     sampled::add_programs(tables, &mut report.findings)?;
     crate::resolvers::cite(tables, &mut report.findings)?;
     crate::steal::cite(tables, &mut report.findings)?;
@@ -192,6 +205,22 @@ struct Called {
 }
 
 impl Explainer<'_> {
+    /// Whether nothing in particular is requested, only what was slow.
+    fn is_of_everything(&self) -> bool {
+        let query = self.query;
+        let is_narrow = query.selects_threads() || query.min.is_some() || self.other.is_some();
+        query.calls.is_empty() && !is_narrow
+    }
+
+    /// Length of the window.
+    fn length(&self) -> Ns {
+        let info = self.tables.info();
+        let window = self.query.window;
+        let whole = Window::new(info.begin_ns, info.end_ns);
+        let window = window.unwrap_or(whole);
+        window.end.min(whole.end) - window.begin.max(whole.begin)
+    }
+
     /// Which pattern of slowness it is: for the queried calls, or else for those of the first
     /// finding.
     fn judge(&self, report: &mut Report) -> Result<(), AnalysisError> {
@@ -477,7 +506,7 @@ impl Explainer<'_> {
         Ok(found)
     }
 
-    fn slow(&self) -> Result<Vec<Finding>, AnalysisError> {
+    fn slow(&self, brief: &mut Brief) -> Result<Vec<Finding>, AnalysisError> {
         let query = self.query;
         let utids = self.selected()?;
         let wanted = Wanted {
@@ -521,6 +550,9 @@ impl Explainer<'_> {
             findings.extend(self.dns_queries(&wanted.utids)?);
             findings.extend(self.sampled(&wanted.utids)?);
             findings = ranked(findings);
+            if self.is_of_everything() {
+                brief.take_out(&mut findings, self.length());
+            }
             add_by_time(&mut findings, self.contended(&wanted.utids)?);
         } else if self.other.is_none() && !sampled::is_kernel_there(self.tables) {
             findings.extend(self.sampled(&wanted.utids)?);

@@ -268,7 +268,7 @@ fn of_other(finding: &Finding) -> bool {
 }
 
 /// Time beyond the usual of all operations that a finding represents.
-fn excess(finding: &Finding) -> Ns {
+pub(crate) fn excess(finding: &Finding) -> Ns {
     // The waits of its threads are at the same time.
     if let Some(contention) = &finding.contention {
         return contention.wall_ns;

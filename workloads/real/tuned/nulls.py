@@ -17,7 +17,7 @@ from real.tuned.redis import command, read_keys
 from web.stack import PostgreSQL
 
 
-class _Null(Scenario):
+class Null(Scenario):
     is_null = True
 
     def inject(self) -> list[Span]:
@@ -46,7 +46,7 @@ def push_jobs(plan: WaitingPlan, port: int) -> dict[str, Any]:
     return {**myself(), "spans": spans}
 
 
-class NullQueueWorkers(_Null):
+class NullQueueWorkers(Null):
     name = "null_queue_workers"
     about = "workers wait for jobs with BLPOP, a client pushes some now and then"
     packages: ClassVar[dict[str, str]] = {"redis-server": "redis-server"}
@@ -76,7 +76,7 @@ def query(plan: WaitingPlan, connect: rows.Connect) -> dict[str, Any]:
     return {**myself(), "spans": spans}
 
 
-class NullQueries(_Null):
+class NullQueries(Null):
     name = "null_queries"
     about = "PostgreSQL queries of different sizes, with pauses between them"
     packages: ClassVar[dict[str, str]] = POSTGRES
@@ -91,7 +91,7 @@ class NullQueries(_Null):
         return self.steady(self.victim.result(), "poll")
 
 
-class NullStaticPages(_Null):
+class NullStaticPages(Null):
     name = "null_static_pages"
     about = "nginx serves pages of different sizes on kept and on new connections"
     packages: ClassVar[dict[str, str]] = {"nginx": "nginx-light"}
@@ -110,7 +110,7 @@ class NullStaticPages(_Null):
         return self.steady(self.victim.result(), "recvfrom")
 
 
-class NullLongPoll(_Null):
+class NullLongPoll(Null):
     name = "null_long_poll"
     about = "a Node server holds long polls open, as they are meant to be, and serves short pages"
     packages: ClassVar[dict[str, str]] = {"node": "nodejs"}
@@ -139,7 +139,7 @@ def spawn(plan: WaitingPlan) -> int:
     return count
 
 
-class NullNicedJobs(_Null):
+class NullNicedJobs(Null):
     name = "null_niced_jobs"
     about = "clients of Redis, while short jobs of the lowest priority compress files"
     packages: ClassVar[dict[str, str]] = {"redis-server": "redis-server", "gzip": "gzip"}
@@ -156,7 +156,7 @@ class NullNicedJobs(_Null):
         return self.steady(self.victim.result(), "recvfrom")
 
 
-class NullPhpPages(_Null):
+class NullPhpPages(Null):
     name = "null_php_pages"
     about = "PHP pages behind nginx, with more children than needed"
     packages: ClassVar[dict[str, str]] = {"nginx": "nginx-light", "/usr/sbin/php-fpm*": "php-fpm"}

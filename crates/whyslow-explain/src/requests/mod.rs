@@ -26,6 +26,7 @@ use whyslow_model::sort::IndexSort;
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
+use crate::brief::Brief;
 use crate::group_excess::WALKED;
 use crate::query::FINDINGS;
 use crate::ranked;
@@ -39,7 +40,7 @@ use threads::Threads;
 pub(crate) fn add(
     tables: &dyn Tables,
     query: &crate::query::Query,
-    other: Option<&Other<'_>>,
+    (other, brief): (Option<&Other<'_>>, Option<&mut Brief>),
     report: &mut Report,
 ) -> Result<(), AnalysisError> {
     let requests = Requests::read(tables, query.window)?;
@@ -54,7 +55,10 @@ pub(crate) fn add(
     }
     // A comparison is of the whole set.
     if !(is_set && requests.is_of_sockets) && other.is_none() {
-        let services = services::find(tables, query, &requests)?;
+        let mut services = services::find(tables, query, &requests)?;
+        if let Some(brief) = brief {
+            brief.take_out(&mut services.findings, report.end_ns - report.begin_ns);
+        }
         let fixed = report.findings.len() - before;
         if !services.findings.is_empty() {
             ranked::add_requests(&mut report.findings, services.findings, fixed);

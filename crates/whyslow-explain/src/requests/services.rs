@@ -18,8 +18,9 @@ use super::representative::Representative;
 use super::slow::TERMINALS;
 use super::threads::Threads;
 use super::{idle, spread};
+use crate::levels::is_dead_end;
 use crate::query::Query;
-use crate::report::{Finding, Followed, Group};
+use crate::report::{Confidence, Finding, Followed, Group};
 use crate::sentence;
 use crate::slow::{BASELINE_MIN, Counts, SLOW_MIN_NS, Slow};
 
@@ -27,10 +28,6 @@ use crate::slow::{BASELINE_MIN, Counts, SLOW_MIN_NS, Slow};
 const ABSOLUTE_NS: Ns = 100_000_000;
 /// … if it also takes this many times as long as usual.
 const MEDIANS: Ns = 10;
-/// Fewer slow requests than this share of all …
-const TAIL_MAX: f64 = 0.02;
-/// … that are shorter than this are no incident.
-const BRIEF_NS: Ns = 10_000_000;
 /// Groups with a finding.
 const GROUPS: usize = 6;
 /// Requests of a group that are followed: half of them the longest, the others evenly over the rest.
@@ -220,12 +217,6 @@ fn slow_of<'r>(explainer: &RequestExplainer<'r>, all: &[&'r Request]) -> Option<
         slow = longer_than(ABSOLUTE_NS);
     }
     slow.index_sort_by_ints(|request| [!latency(explainer, request), request.id, 0]);
-    let longest = slow
-        .first()
-        .map_or(0, |request| latency(explainer, request));
-    if has_usual && is_tail(slow.len(), all.len(), longest) {
-        return None;
-    }
     let usual = if has_usual && !is_usual { median } else { 0 };
     let excess = slow
         .iter()
@@ -238,11 +229,6 @@ fn slow_of<'r>(explainer: &RequestExplainer<'r>, all: &[&'r Request]) -> Option<
         is_usual,
         excess,
     })
-}
-
-/// Whether slow requests are the tail that any service has: few, and none is long.
-fn is_tail(slow: usize, all: usize, longest: Ns) -> bool {
-    longest < BRIEF_NS && (slow as f64) < TAIL_MAX * all as f64
 }
 
 /// How long the reply took. What arrives after the first byte of a small reply of an unknown server
@@ -325,6 +311,11 @@ fn finding(
         finding.caveats.push(one.caveat(&findings[0]));
     }
     if group.is_usual {
+        // Nothing shows that it should be faster: it may be meant to wait.
+        let part = finding.culprit.map(|place| &finding.parts[place]);
+        if part.is_some_and(|part| is_dead_end(&part.root)) {
+            finding.confidence = finding.confidence.min(Confidence::Low);
+        }
         finding.caveats.push(format!(
             "{requests} are always slow: the median of {} is {median}",
             group.all

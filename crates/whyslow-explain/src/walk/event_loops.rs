@@ -110,8 +110,17 @@ impl<'m> Walker<'m> {
                 && !path.any(|hop| is_of(self.walk.steps[hop as usize].waiter));
         }
         let step = &self.walk.steps[hop as usize];
-        step.reason.mechanism == "local_ipc"
-            && middlemen::has_slept_through(slice, segment, (step.waiter, task.since))
+        let sent = (step.waiter, task.since);
+        let is_message = step.reason.mechanism == "local_ipc";
+        if !is_message || !middlemen::has_slept_through(slice, segment, sent) {
+            return false;
+        }
+        // The message itself may have arrived late.
+        let is_new = |utid: Utid| utid != self.root && !self.is_on_path(task.hop, utid);
+        match classify(slice, self.attribution, segment) {
+            Sleep::For { pieces, .. } => pieces.iter().all(|piece| is_new(piece.utid)),
+            _ => false,
+        }
     }
 
     /// The process whose message ended an idle wait, and only then the wait for the idle thread: a

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use whyslow_explain::{Query, Report, explain};
+use whyslow_explain::{Confidence, Query, Report, explain};
 use whyslow_model::Symbols;
 use whyslow_model::tables::{Collected, RequestRow, RequestThreadRow};
 use whyslow_store::{MemoryTables, RecordingInfo};
@@ -191,26 +191,99 @@ fn a_request_behind_that_of_another_client_is_the_first_finding() {
     assert_eq!(report.findings.len(), 1);
 }
 
+/// The client waits for a server that sleeps for 350 ms.
+const SLEPT: &str = "\
+20.000100 [0] (tid=10 pid=10 comm=client) syscall_enter name=recvfrom fd=3 size=100
+20.000200 [0] (tid=10) sched_switch prev=10 prev_state=S next=0
+20.001000 [1] (tid=20 pid=20 comm=kvserver) syscall_enter name=clock_nanosleep
+20.001100 [1] (tid=20) sched_switch prev=20 prev_state=S next=0
+20.349000 [1] irq_enter kind=hrtimer nr=0
+20.349010 [1] sched_waking tid=20
+20.349020 [1] irq_exit kind=hrtimer nr=0
+20.349100 [1] sched_switch prev=0 prev_state=R next=20
+20.349200 [1] (tid=20 pid=20 comm=kvserver) syscall_exit name=clock_nanosleep ret=0
+20.349900 [1] (tid=20 pid=20 comm=kvserver) syscall_enter name=sendto fd=5 size=100
+20.349910 [1] (tid=20) sched_waking tid=10
+20.349950 [1] (tid=20) syscall_exit name=sendto ret=100
+20.350000 [0] sched_switch prev=0 prev_state=R next=10
+20.350100 [0] (tid=10 pid=10 comm=client) syscall_exit name=recvfrom ret=100
+";
+
 #[test]
-fn a_few_short_ones_of_many_requests_are_no_finding() {
-    let findings = |ms: i64, usual: i64| {
-        let text = BUSY
-            .replace("20.35", &format!("20.0{:02}", ms))
-            .replace("20.349", &format!("20.0{:02}", ms - 1));
-        let mut rows = Rows::of(&format!("{THREADS}{text}"));
-        for number in 0..usual {
-            let begin = SECOND + number * 50 * MS;
-            rows.request(1000 + 2 * number, (10, "client"), (begin, begin + MS), None);
+fn requests_that_always_wait_for_a_timer_are_no_sure_finding() {
+    let confidence = |usual: i64| {
+        // What the client did during the others is not recorded.
+        let threads = THREADS.replace("0.990000 [0]", "19.990000 [0]");
+        let mut rows = Rows::of(&format!("{threads}{SLEPT}"));
+        for number in 0..20 {
+            let begin = SECOND + number * 800 * MS;
+            let whole = (begin, begin + usual * MS);
+            rows.request(1000 + 2 * number, (10, "client"), whole, None);
         }
-        let served = Some((at(0) + 200_000, at(ms)));
-        rows.request(SLOW, (10, "client"), (at(0), at(ms)), served);
+        rows.request(
+            SLOW,
+            (10, "client"),
+            (at(0), at(350)),
+            Some((at(0), at(350))),
+        );
         let report = rows.explained(&Query::default());
-        let ids = report.findings.into_iter().map(|one| one.target.id);
-        ids.flatten().any(|id| id == "request:100")
+        let finding = report.findings.into_iter().next().expect("a finding");
+        (finding.verdict.contains("as always"), finding.confidence)
     };
-    assert!(findings(9, 40), "one of 41");
-    assert!(!findings(9, 300), "one of 301");
-    assert!(findings(12, 300), "it took 12 ms");
+    assert_eq!(confidence(345), (true, Confidence::Low));
+    assert_eq!(
+        confidence(1),
+        (false, Confidence::Medium),
+        "slower than usual"
+    );
+}
+
+/// Requests of 500 us, and `slow` that take `ms`, in forty seconds.
+fn brief(ms: i64, slow: i64) -> Report {
+    let text = BUSY
+        .replace("20.35", &format!("20.0{ms:02}"))
+        .replace("20.349", &format!("20.0{:02}", ms - 1));
+    let mut rows = Rows::of(&format!("{THREADS}{text}"));
+    for number in 0..900 {
+        let begin = SECOND + number * 20 * MS;
+        let long = if number < slow - 1 { ms * MS } else { MS / 2 };
+        rows.request(
+            1000 + 2 * number,
+            (10, "client"),
+            (begin, begin + long),
+            None,
+        );
+    }
+    let served = Some((at(0) + 200_000, at(ms)));
+    rows.request(SLOW, (10, "client"), (at(0), at(ms)), served);
+    rows.explained(&Query::default())
+}
+
+#[test]
+fn short_operations_that_take_little_time_are_counted_but_no_finding() {
+    let is_found = |report: &Report| {
+        let mut ids = report.findings.iter().map(|one| &one.target.id);
+        ids.any(|id| id.as_deref().is_some_and(|id| id.starts_with("request:")))
+    };
+    let left_out = |report: &Report| {
+        let mut notes = report.caveats.iter();
+        notes.any(|note| note.starts_with("brief slow operations are no finding"))
+    };
+    let few = brief(9, 1);
+    assert!(!is_found(&few), "one of 9 ms");
+    assert!(left_out(&few), "{:?}", few.caveats);
+    assert!(
+        few.caveats
+            .iter()
+            .any(|one| one.ends_with("except for brief ones"))
+    );
+    for (what, report) in [
+        ("one of 12 ms", brief(12, 1)),
+        ("120 of 9 ms", brief(9, 120)),
+    ] {
+        assert!(is_found(&report), "{what}: {:?}", report.caveats);
+        assert!(!left_out(&report), "{what}: {:?}", report.caveats);
+    }
 }
 
 #[test]
