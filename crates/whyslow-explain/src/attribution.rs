@@ -25,7 +25,7 @@ const DIRTIER_MIN: f64 = 0.5;
 /// The thread that wrote most to a device, and the share of its process or program.
 type Dirtier = Option<(Utid, f64)>;
 
-/// Who used the memory that threads had to reclaim.
+/// Which process used the memory that threads had to reclaim.
 #[derive(Debug, Clone, Copy)]
 enum MemoryUser {
     /// Only one process had to.

@@ -19,7 +19,7 @@ use crate::network::{from_network, sent_here, unreplied};
 use crate::peers;
 use crate::polling;
 use crate::report::Grade;
-use crate::wait_kind::{Wait, WaitKind};
+use crate::wait_kind::{Wait, WaitKind, has_expired};
 use crate::window_slice::{
     Call, Cause, Context, LockWait, Segment, State, TextId, Utid, Wake, WindowSlice,
 };
@@ -31,9 +31,6 @@ const HRTIMER_SOFTIRQ: i32 = 8;
 
 /// A runtime reports an acquired lock at most this much later.
 const LAST_WAIT_NS: Ns = 1_000_000;
-
-const ETIMEDOUT: i32 = 110;
-const EAGAIN: i32 = 11;
 
 pub(crate) fn classify(
     slice: &WindowSlice,
@@ -279,19 +276,6 @@ fn handler_name(slice: &WindowSlice, wake: Option<&Wake>) -> Option<TextId> {
     let handlers = slice.handlers(wake.cpu?, (wake.ts, wake.ts + 1));
     let hard = handlers.filter(|handler| slice.text(handler.kind) == "hard");
     hard.last().and_then(|handler| handler.name)
-}
-
-/// Whether the return value of a call indicates a timeout.
-pub(crate) fn has_expired(slice: &WindowSlice, call: &Call) -> bool {
-    match slice.text(call.name) {
-        "nanosleep" | "clock_nanosleep" => call.ret == Some(0),
-        "poll" | "ppoll" | "select" | "pselect6" | "epoll_wait" | "epoll_pwait"
-        | "epoll_pwait2" | "io_getevents" | "io_pgetevents" => call.ret == Some(0),
-        "futex" | "futex_wait" | "futex_waitv" => call.errno == Some(ETIMEDOUT),
-        "recvfrom" | "recvmsg" | "recvmmsg" | "read" | "accept" | "accept4" | "semtimedop"
-        | "rt_sigtimedwait" | "mq_timedreceive" => call.errno == Some(EAGAIN),
-        _ => false,
-    }
 }
 
 fn in_task(

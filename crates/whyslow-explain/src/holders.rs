@@ -7,8 +7,8 @@
 
 use whyslow_model::Ns;
 
-use crate::classify::has_expired;
 use crate::report::Grade;
+use crate::wait_kind::has_expired;
 use crate::window_slice::{
     Call, Context, Futex, LockWait, Segment, State, TextId, Utid, WindowSlice,
 };

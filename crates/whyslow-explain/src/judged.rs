@@ -45,9 +45,9 @@ const OTHER_TABLES: [&str; 14] = [
     "dns_lookup",
 ];
 /// Statement if nothing was slow and the recording would have shown it …
-pub(crate) const NOTHING_SLOW: &str = "no operation took much longer than similar ones";
+const NOTHING_SLOW: &str = "no operation took much longer than similar ones";
 /// … if brief ones were left out.
-pub(crate) const NOTHING_BUT_BRIEF: &str =
+const NOTHING_BUT_BRIEF: &str =
     "no operation took much longer than similar ones, except for brief ones";
 /// … and if it shows requests, or waits that a profile samples, but no system calls.
 const NO_SLOW_REQUEST: &str =
@@ -70,6 +70,14 @@ impl Shown {
             Self::Requests => NO_SLOW_REQUEST,
             Self::Waits => NO_LONG_WAIT,
         }
+    }
+}
+
+/// States that brief operations were left out, if nothing else was slow.
+pub(crate) fn except_brief(report: &mut Report) {
+    let mut caveats = report.caveats.iter_mut();
+    if let Some(clear) = caveats.find(|caveat| *caveat == NOTHING_SLOW) {
+        NOTHING_BUT_BRIEF.clone_into(clear);
     }
 }
 

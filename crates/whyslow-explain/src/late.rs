@@ -4,11 +4,11 @@
 use whyslow_model::Ns;
 
 use crate::blame_target::{BlameTarget, Object, Reason, Step};
-use crate::classify::has_expired;
 use crate::middlemen::waits_for_any;
 use crate::network::ARRIVES_NS;
 use crate::peers;
 use crate::report::Grade;
+use crate::wait_kind::has_expired;
 use crate::window_slice::{
     Call, Cause, Context, Packet, Segment, State, TextId, Utid, WindowSlice,
 };

@@ -163,10 +163,7 @@ fn unwritten(
     judged::doubt(tables, query.window, &mut report.findings)?;
     judged::judge(tables, query.window, has_lost, &mut report)?;
     if has_brief {
-        let mut caveats = report.caveats.iter_mut();
-        if let Some(clear) = caveats.find(|caveat| *caveat == judged::NOTHING_SLOW) {
-            judged::NOTHING_BUT_BRIEF.clone_into(clear);
-        }
+        judged::except_brief(&mut report);
     }
     sampled::add_programs(tables, &mut report.findings)?;
     crate::resolvers::cite(tables, &mut report.findings)?;

@@ -24,6 +24,9 @@ use crate::blame_target::{BlameTarget, Object, Reason};
 use crate::report::Grade;
 use crate::window_slice::{Call, Context, Request, Segment, Utid, WindowSlice};
 
+const ETIMEDOUT: i32 = 110;
+const EAGAIN: i32 = 11;
+
 /// What a thread waits for, and how that is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Wait {
@@ -235,6 +238,19 @@ fn of_call(name: &str, class: &str) -> WaitKind {
         "write" | "writev" if is_socket => Send,
         "read" | "readv" | "write" | "writev" if class == "pipe" => Pipe,
         _ => WaitKind::Unknown,
+    }
+}
+
+/// Whether the return value of a call indicates a timeout.
+pub(crate) fn has_expired(slice: &WindowSlice, call: &Call) -> bool {
+    match slice.text(call.name) {
+        "nanosleep" | "clock_nanosleep" => call.ret == Some(0),
+        "poll" | "ppoll" | "select" | "pselect6" | "epoll_wait" | "epoll_pwait"
+        | "epoll_pwait2" | "io_getevents" | "io_pgetevents" => call.ret == Some(0),
+        "futex" | "futex_wait" | "futex_waitv" => call.errno == Some(ETIMEDOUT),
+        "recvfrom" | "recvmsg" | "recvmmsg" | "read" | "accept" | "accept4" | "semtimedop"
+        | "rt_sigtimedwait" | "mq_timedreceive" => call.errno == Some(EAGAIN),
+        _ => false,
     }
 }
 
