@@ -100,8 +100,8 @@ pub(crate) struct BlockWriter {
     pub(crate) symbolizer: SymbolizerQueue,
     /// Samples all threads by wall clock.
     pub(crate) wall: Option<Wall>,
-    /// Records that arrive now are from before the recording or from after it.
-    pub(crate) is_outside: bool,
+    /// Records that arrive now are not part of the recording any more.
+    pub(crate) is_over: bool,
     /// Time up to which the written blocks are complete.
     written_until: u64,
     /// Start of the current spool or chapter, to which its snapshot belongs.
@@ -137,7 +137,7 @@ impl BlockWriter {
             spaces: Vec::new(),
             symbolizer,
             wall: None,
-            is_outside: false,
+            is_over: false,
             written_until: 0,
             snapshot_until: 0,
             watcher: None,
@@ -152,13 +152,13 @@ impl BlockWriter {
     /// A record from a ring; any return value but 0 stops reading.
     pub(crate) fn take(&mut self, record: &[u8]) -> i32 {
         if record.first_chunk() == Some(&RUNS) {
-            if let Some(wall) = self.wall.as_mut().filter(|_| !self.is_outside) {
+            if let Some(wall) = self.wall.as_mut().filter(|_| !self.is_over) {
                 wall.ran(record);
             }
             return 0;
         }
         self.symbolizer.see(record);
-        if self.is_outside {
+        if self.is_over {
             return 0;
         }
         if let Some(pending) = &mut self.pending {

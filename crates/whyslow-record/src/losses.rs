@@ -14,12 +14,6 @@ pub(crate) struct Losses {
 }
 
 impl Losses {
-    /// Ignores the losses until now.
-    pub(crate) fn skip(&mut self, loaded: &Loaded<'_>, now: u64) {
-        self.note(loaded, &mut Encoder::default(), now);
-        self.total = 0;
-    }
-
     /// Records the losses since the last poll.
     pub(crate) fn note(&mut self, loaded: &Loaded<'_>, encoder: &mut Encoder, now: u64) {
         let losses = &loaded.skeleton.maps.losses;

@@ -22,12 +22,6 @@ pub(crate) struct Missed {
 }
 
 impl Missed {
-    /// Ignores the runs skipped until now.
-    pub(crate) fn skip(&mut self, loaded: &Loaded<'_>) {
-        self.poll(loaded, &mut Encoder::default());
-        self.count = 0;
-    }
-
     /// Records the runs skipped since the last poll.
     pub(crate) fn poll(&mut self, loaded: &Loaded<'_>, encoder: &mut Encoder) {
         let now = clock::monotonic();

@@ -239,21 +239,9 @@ impl<'o> Session<'o> {
         };
         let found = session.targets.find(&session.loaded.skeleton)?;
         session.pids.extend(found);
-        session.skip()?;
         session.begun = Instant::now();
         session.begin_spool(&clock::clocks())?;
         Ok(session)
-    }
-
-    /// Drops what was recorded while programs were being attached: only some of them ran, and the
-    /// recording would seem to begin earlier than it does.
-    fn skip(&mut self) -> Result<(), RecordError> {
-        self.sink.borrow_mut().is_outside = true;
-        self.rings.empty()?;
-        self.losses.skip(&self.loaded, clock::monotonic());
-        self.missed.skip(&self.loaded);
-        self.sink.borrow_mut().is_outside = false;
-        Ok(())
     }
 
     pub(crate) fn ready(&self) -> Ready<'_> {
@@ -523,7 +511,7 @@ impl<'o> Session<'o> {
         // symbols.
         self.missed
             .poll(&self.loaded, &mut self.sink.borrow_mut().encoder);
-        self.sink.borrow_mut().is_outside = true;
+        self.sink.borrow_mut().is_over = true;
         // Times of the recording itself: what follows is not recorded.
         let ended = self.progress();
         let links = &mut self.loaded.links;
