@@ -144,20 +144,22 @@ pub(crate) fn final_waker(slice: &WindowSlice, sleep: &Segment, call: &Call) -> 
 
 /// The thread that released a futex just after the wait for it timed out.
 fn late_waker(slice: &WindowSlice, wait: &Futex) -> Option<Utid> {
-    let wakes = slice.vain_futex_wakes(wait.upid, wait.address).iter();
-    let mut late = wakes.filter(|wake| {
-        let is_after = wait.end <= wake.begin && wake.begin - wait.end <= LATE_NS;
-        is_after && wake.utid != wait.utid
-    });
-    late.next().map(|wake| wake.utid)
+    let wakes = slice.vain_futex_wakes(wait.upid, wait.address);
+    let first = wakes.partition_point(|wake| wake.begin < wait.end);
+    let late = wakes[first..].iter();
+    let mut late = late.take_while(|wake| wake.begin - wait.end <= LATE_NS);
+    let late = late.find(|wake| wake.utid != wait.utid);
+    late.map(|wake| wake.utid)
 }
 
 /// The thread whose call ended a wait.
 fn waker_of(slice: &WindowSlice, wait: &Futex) -> Option<Utid> {
-    let wakes = slice.futex_wakes(wait.upid, wait.address).iter();
-    let mut ended = wakes
-        .filter(|wake| wake.utid != wait.utid && wait.begin <= wake.begin && wake.begin < wait.end);
-    ended.next().map(|wake| wake.utid)
+    let wakes = slice.futex_wakes(wait.upid, wait.address);
+    let first = wakes.partition_point(|wake| wake.begin < wait.begin);
+    let ended = wakes[first..].iter();
+    let mut ended = ended.take_while(|wake| wake.begin < wait.end);
+    let ended = ended.find(|wake| wake.utid != wait.utid);
+    ended.map(|wake| wake.utid)
 }
 
 /// Address and holders of a user-space lock; none if the wait is not for one, or the calls were not
