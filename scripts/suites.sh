@@ -159,7 +159,8 @@ web_tests() {
 WEB_LIVE=web/tests/e2e/workflows.test.mjs
 web_live_tests() {
     need_node
-    WHYSLOW="$PROGRAM" node --test "$WEB_LIVE"
+    mkdir -p "$CARGO_TARGET_DIR/tmp"
+    WHYSLOW="$PROGRAM" WHYSLOW_FLOOD_LOCKS="$CARGO_TARGET_DIR/tmp" node --test "$WEB_LIVE"
 }
 
 # Prints why faults cannot be injected here, if so.

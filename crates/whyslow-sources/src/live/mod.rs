@@ -9,6 +9,7 @@ mod answers;
 mod folder;
 mod follow;
 mod handover;
+mod import_budget;
 mod lookups;
 mod outliers;
 mod plan;

@@ -2,7 +2,7 @@
 //!
 //! A new spool starts every few seconds. The spools of the last minute are imported together, as
 //! chapters of one spool, so that events that cross their borders are complete. How often they are
-//! imported depends on the cost.
+//! imported, and how many of them, depends on the cost.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel, sync_channel};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use whyslow_base::args::TalkArgs;
 use whyslow_base::failure::Failure;
@@ -22,6 +22,7 @@ use whyslow_record::Topic;
 use super::folder::LiveFolder;
 use super::follow::to_follow;
 use super::handover::{BACKLOG, Handover};
+use super::import_budget::{ImportBudget, thread_time};
 use super::plan::Plan;
 use super::recorder::Recorder;
 use super::recorder_choice::RecorderChoice;
@@ -32,11 +33,6 @@ const LENGTH: Ns = 3_000_000_000;
 const SPOOLS_MAX: usize = 20;
 /// Limit of all spools, which may be in memory: on a busy machine they hold less than a minute.
 const BYTES_MAX: u64 = 512 << 20;
-/// Importing takes at most one part in `SHARE` of the time.
-const SHARE: u32 = 5;
-/// If an import takes longer, fewer spools are imported, to keep the view up to date.
-const IMPORT_MAX: Duration = Duration::from_secs(6);
-const SPOOLS_MIN: usize = 2;
 
 /// Callbacks for recordings, which run on their own thread.
 pub struct Shown<'s> {
@@ -73,7 +69,7 @@ pub fn roll(
         let rolling = Rolling {
             folder,
             spools: VecDeque::new(),
-            spools_max: SPOOLS_MAX,
+            budget: ImportBudget::default(),
             due: Instant::now(),
             number: 0,
         };
@@ -107,7 +103,7 @@ struct Rolling<'r> {
     folder: &'r LiveFolder,
     /// With their sizes, oldest first.
     spools: VecDeque<(PathBuf, u64)>,
-    spools_max: usize,
+    budget: ImportBudget,
     /// Earliest time of the next import.
     due: Instant,
     number: u64,
@@ -123,10 +119,11 @@ impl Rolling<'_> {
             }
             let begun = Instant::now();
             if begun >= self.due {
-                (shown.each)(&self.import()?)?;
-                let cost = begun.elapsed();
-                self.due = begun + cost * SHARE;
-                self.spools_max = affordable(self.spools.len(), cost);
+                let before = thread_time();
+                let (recording, bytes) = self.import()?;
+                (shown.each)(&recording)?;
+                let cost = thread_time().saturating_sub(before);
+                self.due = begun + self.budget.spend(bytes, cost);
             }
         }
         Ok(())
@@ -150,16 +147,22 @@ impl Rolling<'_> {
 
     fn are_too_many(&self) -> bool {
         let bytes: u64 = self.spools.iter().map(|(_, bytes)| bytes).sum();
-        self.spools.len() > self.spools_max || self.spools.len() > 1 && bytes > BYTES_MAX
+        self.spools.len() > SPOOLS_MAX || self.spools.len() > 1 && bytes > BYTES_MAX
     }
 
-    /// Imports all spools as one recording.
-    fn import(&mut self) -> Result<PathBuf, Failure> {
+    /// Imports the newest spools as one recording, as many as the budget allows. Returns the recording
+    /// and the size of the spools.
+    fn import(&mut self) -> Result<(PathBuf, u64), Failure> {
+        let newest_first = self.spools.iter().rev().map(|(_, bytes)| *bytes);
+        let count = self.budget.affordable(newest_first);
+        let older = self.spools.len() - count;
         self.number += 1;
         let together = self.folder.together(self.number);
         let failed = |error| Failure::writing(&together, error);
         fs::create_dir(&together).map_err(failed)?;
-        for (number, (spool, _)) in self.spools.iter().enumerate() {
+        let mut bytes = 0;
+        for (number, (spool, size)) in self.spools.iter().skip(older).enumerate() {
+            bytes += size;
             for file in files(spool)? {
                 let name = format!("{number:04}-{}", file.file_name().to_string_lossy());
                 fs::hard_link(file.path(), together.join(name)).map_err(failed)?;
@@ -171,37 +174,11 @@ impl Rolling<'_> {
         let imported = whyslow_ingest::import(sources, &options, &mut |_| {});
         fs::remove_dir_all(&together).map_err(failed)?;
         imported?;
-        Ok(recording)
+        Ok((recording, bytes))
     }
-}
-
-/// Number of spools that can be imported in time, if `spools` take `cost`.
-fn affordable(spools: usize, cost: Duration) -> usize {
-    let each = cost.as_secs_f64() / spools.max(1) as f64;
-    let count = IMPORT_MAX.as_secs_f64() / each.max(f64::MIN_POSITIVE);
-    (count as usize).clamp(SPOOLS_MIN, SPOOLS_MAX)
 }
 
 fn files(spool: &Path) -> Result<Vec<fs::DirEntry>, Failure> {
     let entries = fs::read_dir(spool).and_then(Iterator::collect);
     entries.map_err(|error| Failure::reading(spool, error))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_costs_too_much_is_cut_shorter() {
-        let check = |spools, seconds, want| {
-            let cost = Duration::from_secs_f64(seconds);
-            assert_eq!(affordable(spools, cost), want, "{spools} {seconds}");
-        };
-        check(1, 0.0, SPOOLS_MAX);
-        check(1, 0.2, SPOOLS_MAX);
-        check(20, 6.0, 20);
-        check(20, 12.0, 10);
-        check(4, 100.0, SPOOLS_MIN);
-        check(0, 1.0, 6);
-    }
 }

@@ -18,8 +18,9 @@ use crate::cli::PushArgs;
 
 /// A recording takes about as much space as its spool, and both exist for a while.
 const DISK_FACTOR: u64 = 2;
-/// Saving has low priority.
-const NICENESS: i32 = 10;
+/// Saving has low priority, but not the lowest: the machine is often busy when a window is worth saving, and
+/// other windows are passed over meanwhile.
+const NICENESS: i32 = 5;
 
 /// A thread that saves one window after another.
 pub(super) struct Saver {
