@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import socket
 import subprocess
 import time
@@ -82,6 +83,32 @@ def browse(plan: WaitingPlan, place: Place, path: str, pause: float = 0.008) -> 
     web.fetch(path)
     plan.wait()
     return repeat(plan, lambda: web.fetch(path), pause)
+
+
+def request_lines(
+    plan: WaitingPlan,
+    place: Place,
+    seed: int,
+    choose: Callable[[random.Random], int],
+    pauses: list[float],
+) -> dict[str, Any]:
+    """Sends a number and reads a line, on one connection; then pauses for one of `pauses`."""
+    connection, dice = dial(place), random.Random(seed)
+    connection.settimeout(None)
+    plan.wait()
+
+    def once() -> None:
+        connection.sendall(b"%d\n" % choose(dice))
+        while not connection.recv(4096).endswith(b"\n"):
+            pass
+
+    spans = []
+    while not plan.is_over():
+        begin = time.monotonic_ns()
+        once()
+        spans.append((begin, time.monotonic_ns()))
+        time.sleep(dice.choice(pauses))
+    return {**myself(), "spans": spans}
 
 
 def visit(plan: WaitingPlan, place: Place, path: str, pause: float = 0.012) -> dict[str, Any]:

@@ -50,6 +50,7 @@ http {
     uwsgi_temp_path @LAB@/tmp4;
     scgi_temp_path @LAB@/tmp5;
     keepalive_requests 1000000;
+    @MORE@
     server {
         listen 127.0.0.1:@PORT@;
         @LOCATIONS@
@@ -77,9 +78,10 @@ NO_FILE = subprocess.DEVNULL
 CART = "Cookie: cart=c0ffee42\r\n"
 
 
-def start_nginx(scenario: Served, locations: str) -> int:
+def start_nginx(scenario: Served, locations: str, more: str = "") -> int:
     port, config = free_port(), scenario.log("nginx.conf")
-    text = NGINX.replace("@LOCATIONS@", locations).replace("@PORT@", str(port))
+    text = NGINX.replace("@LOCATIONS@", locations).replace("@MORE@", more)
+    text = text.replace("@PORT@", str(port))
     config.write_text(text.replace("@LAB@", str(scenario.lab.folder)))
     scenario.serve("nginx", ["nginx", "-c", config, "-e", scenario.log("error.log")], port)
     return port
