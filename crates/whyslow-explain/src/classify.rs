@@ -15,7 +15,7 @@ use crate::blame_target::{BlameTarget, Object, Proof, Reason};
 use crate::frozen::{file_system, frozen};
 use crate::holders;
 use crate::network::name_server::name_server;
-use crate::network::{from_network, sent_here, unreplied};
+use crate::network::{from_network, sent_here, timed_out, unreplied};
 use crate::peers;
 use crate::polling;
 use crate::report::Grade;
@@ -233,7 +233,8 @@ fn in_interrupt(
         if let Some(found) = polling::polled(slice, sleep, call) {
             return found;
         }
-        if let Some(found) = peers::not_replied(slice, sleep, call) {
+        let lost = timed_out(slice, sleep, call);
+        if let Some(found) = lost.or_else(|| peers::not_replied(slice, sleep, call)) {
             return found;
         }
         let grade = if is_timer { Grade::A } else { Grade::B };

@@ -132,6 +132,32 @@ fn replies(slice: &WindowSlice, sleep: &Segment, server: TextId) -> Option<Utid>
     repliers.next()
 }
 
+/// A wait for the reply to a request that a timeout ended: its segments were lost on the way, whoever
+/// the peer is, or another host did not reply. The kernel of a host that received them would have
+/// acknowledged them, even if its process had not replied.
+pub(crate) fn timed_out(slice: &WindowSlice, sleep: &Segment, call: &Call) -> Option<Sleep> {
+    let peer = peers::unanswered(slice, sleep, call)?;
+    let object = Some(Object::Peer(peer.address));
+    let reason = |mechanism, grade| {
+        let target = BlameTarget::Peer(peer.address);
+        Sleep::Is(Reason::new(mechanism, target, grade).about(object))
+    };
+    let range = (peer.since, sleep.end);
+    let was_resent = slice.resent.iter().any(|packet| {
+        let is_to = packet.destination.is_some_and(|end| names(slice, peer.address, end));
+        is_to && range.0 <= packet.ts && packet.ts < range.1
+    });
+    let upid = slice.thread_table.upid(sleep.utid);
+    let mut lossy = slice
+        .connections
+        .lossy_to(slice.text(peer.address), upid, range);
+    if was_resent || lossy.any(|local| peer.local.is_none_or(|own| own == local)) {
+        return Some(reason("network_retransmit", Grade::B));
+    }
+    let is_remote = !peers::is_own(slice, peer.address);
+    is_remote.then(|| reason("network_remote", Grade::B))
+}
+
 /// Whether the recorded packet that ended a sleep was sent by another host.
 fn is_from_elsewhere(slice: &WindowSlice, sleep: &Segment) -> bool {
     let Cause::Received(packet) = sleep.cause else {

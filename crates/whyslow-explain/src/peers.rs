@@ -175,20 +175,44 @@ fn opening(slice: &WindowSlice, sleep: &Segment, peer: TextId) -> Option<bool> {
     slice.connections.opening(upid, slice.text(peer), range)
 }
 
-/// A wait for the reply to a request that a process of this host had not replied to when a timeout
-/// or the recording ended the wait.
-pub(crate) fn not_replied(slice: &WindowSlice, sleep: &Segment, call: &Call) -> Option<Sleep> {
+/// A request without a reply.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Unanswered<'m> {
+    pub(crate) address: TextId,
+    /// Own address of the connection.
+    pub(crate) local: Option<&'m str>,
+    pub(crate) since: Ns,
+    /// The same request as its server saw it.
+    server: Option<i64>,
+}
+
+/// The request whose reply a thread waits for in a sleep, and that had none at its end.
+pub(crate) fn unanswered<'m>(
+    slice: &'m WindowSlice,
+    sleep: &Segment,
+    call: &Call,
+) -> Option<Unanswered<'m>> {
     // Between two requests, it slept because it wanted to.
     if Wait::of(slice, sleep, Some(call)).kind == WaitKind::Timer {
         return None;
     }
-    let peer = peer_of(slice, call).filter(|peer| is_own(slice, *peer))?;
+    let address = peer_of(slice, call)?;
+    let peer = slice.text(address);
+    let sent = slice.connections.sent_by(sleep.utid, Some(peer), sleep.begin)?;
+    (sent.end >= sleep.end).then_some(Unanswered {
+        address,
+        local: sent.local.as_deref(),
+        since: sent.begin,
+        server: sent.server,
+    })
+}
+
+/// A wait for the reply to a request that a process of this host had not replied to when a timeout
+/// or the recording ended the wait.
+pub(crate) fn not_replied(slice: &WindowSlice, sleep: &Segment, call: &Call) -> Option<Sleep> {
+    let sent = unanswered(slice, sleep, call).filter(|sent| is_own(slice, sent.address))?;
+    let (peer, connections) = (sent.address, &slice.connections);
     let address = slice.text(peer);
-    let connections = &slice.connections;
-    let sent = connections.sent_by(sleep.utid, Some(address), sleep.begin)?;
-    if sent.end < sleep.end {
-        return None;
-    }
     let middle = sleep.begin + (sleep.end - sleep.begin) / 2;
     let turns = sent.server.map_or(&[][..], |id| connections.turns_of(id));
     let serving = turns

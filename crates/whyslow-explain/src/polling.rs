@@ -5,6 +5,8 @@
 //! interrupts goes on with the same wait. None of these slept because it wanted to sleep.
 
 mod blind;
+pub(crate) mod lock_files;
+mod unavailable;
 
 use whyslow_model::Ns;
 
@@ -13,6 +15,7 @@ use crate::classify::sleep::{Sleep, follow};
 use crate::middlemen::WAITS_FOR_ANY;
 use crate::report::Grade;
 use crate::window_slice::{Call, Segment, State, TextId, Utid, WindowSlice};
+use lock_files::EEXIST;
 
 /// Calls between two sleeps that are examined.
 const BETWEEN_MAX: usize = 32;
@@ -29,9 +32,9 @@ const EINTR: i32 = 4;
 const EAGAIN: i32 = 11;
 const EACCES: i32 = 13;
 const EBUSY: i32 = 16;
-const EEXIST: i32 = 17;
 const ENOENT: i32 = 2;
 const ECONNREFUSED: i32 = 111;
+const EINPROGRESS: i32 = 115;
 /// Commands of `fcntl` that lock without waiting: F_SETLK, F_OFD_SETLK …
 const SETLK: [i64; 3] = [6, 13, 37];
 /// … and that wait: F_SETLKW, F_OFD_SETLKW.
@@ -67,6 +70,16 @@ pub(crate) fn polled(slice: &WindowSlice, sleep: &Segment, call: &Call) -> Optio
     let object = refused
         .path
         .map_or(Object::Function(refused.name), Object::File);
+    if let Some((holder, grade)) = lock_files::creator(slice, refused) {
+        let reason = Reason::new("lock_file", BlameTarget::Thread(holder), grade);
+        let reason = reason.about(Some(object));
+        return Some(follow(sleep, holder, reason.by(Proof::Call(refused.id))));
+    }
+    if let Some((service, grade)) = unavailable::service(slice, sleep, refused) {
+        let reason = Reason::new("polling", BlameTarget::Thread(service), grade);
+        let reason = reason.about(refused.path.map(Object::Peer));
+        return Some(follow(sleep, service, reason.by(Proof::Call(refused.id))));
+    }
     let reason = Reason::new("polling", BlameTarget::Timer, Grade::A).about(Some(object));
     Some(Sleep::Is(reason.by(Proof::Call(refused.id))))
 }
@@ -212,7 +225,9 @@ fn attempts<'m>(slice: &'m WindowSlice, sleep: &Call) -> Option<(&'m Call, &'m C
     let mut has_event = false;
     let mut refused: Vec<&Call> = Vec::new();
     for call in before {
-        if is_refused(slice, call) && (!has_event || is_lock(slice, call)) {
+        // The event may be that of the refused connection itself.
+        let is_current = !has_event || is_lock(slice, call) || call.errno == Some(EINPROGRESS);
+        if is_current && is_refused(slice, call) {
             refused.push(call);
         }
         has_event |= has_waited(slice, call);
@@ -249,7 +264,7 @@ fn is_refused(slice: &WindowSlice, call: &Call) -> bool {
         "access" | "faccessat" | "faccessat2" | "stat" | "lstat" | "newfstatat" | "statx" => {
             errno == ENOENT
         }
-        "connect" => matches!(errno, ECONNREFUSED | ENOENT | EAGAIN),
+        "connect" => matches!(errno, ENOENT | EAGAIN) || unavailable::is_refused(slice, call),
         "recvfrom" | "recvmsg" | "read" | "accept" | "accept4" | "sendto" | "sendmsg" | "write"
         | "semop" | "semtimedop" | "mq_timedreceive" | "msgrcv" => errno == EAGAIN,
         "ioctl" => matches!(errno, EAGAIN | EBUSY),

@@ -19,7 +19,7 @@ use super::columns::{Result, rows};
 use crate::addresses::{host, is_any, is_loopback, plain, split};
 
 /// A thread that waits for a connection wakes up at most this long after it was established.
-const ESTABLISHED_NS: Ns = 1_000_000;
+const ESTABLISHED_NS: u64 = 1_000_000;
 
 /// A request as one side saw it at its sockets.
 #[derive(Debug, Clone)]
@@ -371,8 +371,8 @@ impl Connections {
     pub(crate) fn opening(&self, upid: i32, peer: &str, (begin, end): (Ns, Ns)) -> Option<bool> {
         let key: (i32, Box<str>) = (upid, plain(peer).into());
         let mut opening = self.initiated.get(&key)?.iter().filter(|one| {
-            let established = one.established.unwrap_or(Ns::MIN);
-            one.begin <= begin && (established - end).abs() <= ESTABLISHED_NS
+            let is_then = |established: Ns| established.abs_diff(end) <= ESTABLISHED_NS;
+            one.begin <= begin && one.established.is_some_and(is_then)
         });
         let only = opening.next()?;
         (opening.next().is_none()).then_some(only.retransmits > 0)

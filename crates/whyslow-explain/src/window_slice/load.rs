@@ -12,12 +12,13 @@ use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
 use crate::frozen::{FIFREEZE, FITHAW};
+use crate::polling::lock_files::{CREATES, EEXIST};
 
 use super::bios::Bios;
 use super::columns::{Result, ranges, rows};
 use super::{
     Call, Cause, Connections, Context, Handler, LockWait, Recorded, Request, RuntimeWait, Segment,
-    Stack, State, ThreadTable, Wake, WindowSlice,
+    Stack, State, TextId, ThreadTable, Wake, WindowSlice,
 };
 
 /// Requests are read from this time before the window, to see how the device serves them …
@@ -216,6 +217,32 @@ impl WindowSlice {
         fs_freezes.index_sort_by_ints(key);
         self.file_locks = file_locks;
         (self.freezes, self.fs_freezes) = (freezes, fs_freezes);
+        self.creations = self.creations_of_existing();
+    }
+
+    /// Calls that create files, of files that another call could not create because they existed.
+    fn creations_of_existing(&self) -> FxHashMap<TextId, Vec<u32>> {
+        let refused = self.calls.iter().filter(|call| call.errno == Some(EEXIST));
+        let mut found: FxHashMap<TextId, Vec<u32>> = refused
+            .filter_map(|call| Some((call.path?, Vec::new())))
+            .collect();
+        if found.is_empty() {
+            return found;
+        }
+        for (place, call) in self.calls.iter().enumerate() {
+            if let Some(rows) = call.path.and_then(|path| found.get_mut(&path))
+                && CREATES.contains(&self.interner.text(call.name))
+            {
+                rows.push(place as u32);
+            }
+        }
+        for rows in found.values_mut() {
+            rows.index_sort_by_ints(|row| {
+                let call = &self.calls[*row as usize];
+                [call.begin, call.id, 0]
+            });
+        }
+        found
     }
 
     fn load_requests(&mut self, tables: &dyn Tables) -> Result<()> {

@@ -300,6 +300,9 @@ pub(crate) struct WindowSlice {
     syncs: Vec<u32>,
     /// Calls that lock and unlock a file, by path, in order of start.
     file_locks: FxHashMap<TextId, Vec<u32>>,
+    /// Calls that create a file, by path, in order of start: of files that existed when another call
+    /// was to create them.
+    creations: FxHashMap<TextId, Vec<u32>>,
     /// Writes to the files that freeze cgroups, in order of start.
     freezes: Vec<u32>,
     /// Calls that freeze and thaw file systems, in order of start.
@@ -439,6 +442,12 @@ impl WindowSlice {
     /// Calls that lock and unlock a file, in order of start.
     pub(crate) fn file_locks(&self, path: TextId) -> impl Iterator<Item = &Call> {
         let rows = self.file_locks.get(&path).into_iter().flatten();
+        rows.map(|row| &self.calls[*row as usize])
+    }
+
+    /// Calls that create this file, in order of start; none unless one found that it existed.
+    pub(crate) fn creations(&self, path: TextId) -> impl Iterator<Item = &Call> {
+        let rows = self.creations.get(&path).into_iter().flatten();
         rows.map(|row| &self.calls[*row as usize])
     }
 

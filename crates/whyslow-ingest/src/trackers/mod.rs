@@ -403,7 +403,7 @@ impl Topics {
             if let Change::ProcessEnded { process } = change {
                 self.signal.ended(process.pid, out);
                 self.query.ended(process.upid, here.ts, out);
-                self.request.ended(process.upid, out);
+                self.request.ended(process.upid, here.ts, out);
             }
             if let Change::Gone { thread } = change {
                 self.page.gone(thread);

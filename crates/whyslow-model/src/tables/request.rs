@@ -9,7 +9,8 @@ crate::table! {
         /// received the first byte.
         ts: i64 [Time],
         /// Duration; null if the end was not recorded, or if events were lost in between and no
-        /// certain request to that server had taken as long.
+        /// certain request to that server had taken as long. Until the client closed its connection
+        /// if there was no reply, where earlier requests had one.
         dur: Option<i64> [Duration],
         /// End time; null if it was not recorded.
         ts_end: Option<i64> [Time],

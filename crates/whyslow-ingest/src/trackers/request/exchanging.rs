@@ -120,10 +120,10 @@ impl RequestTracker {
             // The other side sends no more requests.
             let (is_over, role) = (connection.is_over, connection.role);
             if role == Role::Client || connection.is_answered() {
-                self.settle(socket, Ending::Closed, out);
+                self.settle(socket, Ending::Closed(ts), out);
             }
             if is_over {
-                self.remove(socket, Ending::Closed, out);
+                self.remove(socket, Ending::Closed(ts), out);
             }
             return;
         }

@@ -109,7 +109,7 @@ impl RequestTracker {
     }
 
     /// A process ended, and its connections with it.
-    pub(super) fn ended<S: EmitAll>(&mut self, upid: i32, out: &mut Output<'_, S>) {
+    pub(super) fn ended<S: EmitAll>(&mut self, upid: i32, ts: Ns, out: &mut Output<'_, S>) {
         if !self.users.contains_key(&upid) {
             return;
         }
@@ -122,7 +122,7 @@ impl RequestTracker {
             .collect();
         ended.sort_unstable();
         for socket in ended {
-            self.remove(socket, Ending::Closed, out);
+            self.remove(socket, Ending::Closed(ts), out);
         }
         self.users.remove(&upid);
     }
@@ -269,7 +269,7 @@ impl RequestTracker {
                 let user = known.and_then(|connection| connection.user);
                 // A process that passes a connection to a child closes its own copy.
                 if user.is_some() && user == thread.upid {
-                    self.remove(socket, Ending::Closed, out);
+                    self.remove(socket, Ending::Closed(ts), out);
                 }
             }
             SocketOp::Waits { place, is_timed } => {

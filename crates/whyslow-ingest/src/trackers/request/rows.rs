@@ -26,7 +26,8 @@ const PROTOCOLS: [(u16, &str, &str); 5] = [
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ending {
     Next,
-    Closed,
+    /// The connection was closed at this time.
+    Closed(Ns),
     /// The recording ended.
     Cut,
 }
@@ -180,6 +181,7 @@ fn row<S: EmitAll>(
 ) -> RequestRow {
     let is_client = connection.role == Role::Client;
     let ts_end = open.answer.map(|(_, last)| last);
+    let ts_end = ts_end.or_else(|| gave_up(connection, ending));
     let thread = open.begun.thread;
     let connected = connected_for(connection, open);
     let ts = connected.map_or(open.ts, |(requested, _)| requested);
@@ -242,6 +244,16 @@ fn row<S: EmitAll>(
     }
 }
 
+/// When a client stopped waiting for the reply to its last request. Data that is only sent, such as a
+/// log, has no reply: there has to have been one before, or the protocol has to have replies.
+fn gave_up(connection: &Connection, ending: Ending) -> Option<Ns> {
+    let Ending::Closed(ts) = ending else {
+        return None;
+    };
+    let has_replies = connection.done > 0 || connection.protocol.is_some();
+    (connection.role == Role::Client && has_replies).then_some(ts)
+}
+
 /// Times of the connection request and its completion, if it was made for this exchange.
 fn connected_for(connection: &Connection, open: &Exchange) -> Option<(Ns, Ns)> {
     let is_by_same = connection.connected_by == Some(open.begun.thread.utid);
@@ -256,8 +268,8 @@ fn connected_for(connection: &Connection, open: &Exchange) -> Option<(Ns, Ns)> {
 fn outcome(open: &Exchange, ending: Ending) -> &'static str {
     match ending {
         _ if open.is_reset => "reset",
-        Ending::Closed if open.answer.is_none() => "closed",
-        Ending::Next | Ending::Closed | Ending::Cut => "unknown",
+        Ending::Closed(_) if open.answer.is_none() => "closed",
+        Ending::Next | Ending::Closed(_) | Ending::Cut => "unknown",
     }
 }
 

@@ -537,3 +537,50 @@ fn connections_that_were_open_before_are_known_by_the_snapshot() {
         2 32 9 server 10.0.0.1:80 10.0.0.1:5000 10.0.0.1 8 - true",
     );
 }
+
+/// A client that gives up: after a reply before, without one, and where nothing is ever replied.
+const GIVEN_UP: &str = "
+    0.000000010 [0] (tid=9 pid=9 comm=client) syscall_enter name=socket family=2 socket_type=1
+    0.000000011 [0] (tid=9 pid=9) syscall_exit name=socket ret=3
+    0.000000012 [0] (tid=9 pid=9) syscall_enter name=connect fd=3 sockaddr=10.0.0.1:80
+    0.000000013 [0] (tid=9 pid=9) syscall_exit name=connect ret=0
+    0.000000020 [0] (tid=9 pid=9) syscall_enter name=write fd=3 count=10
+    0.000000021 [0] (tid=9 pid=9) syscall_exit name=write ret=10
+    0.000000022 [0] (tid=9 pid=9) syscall_enter name=read fd=3 count=100
+    0.000000023 [0] (tid=9 pid=9) syscall_exit name=read ret=5
+    0.000000030 [0] (tid=9 pid=9) syscall_enter name=write fd=3 count=10
+    0.000000031 [0] (tid=9 pid=9) syscall_exit name=write ret=10
+    0.000000032 [0] (tid=9 pid=9) syscall_enter name=poll
+    0.000000090 [0] (tid=9 pid=9) syscall_exit name=poll ret=0
+    0.000000091 [0] (tid=9 pid=9) syscall_enter name=close fd=3
+    0.000000092 [0] (tid=9 pid=9) syscall_exit name=close ret=0
+    0.000000100 [0] (tid=9 pid=9) syscall_enter name=socket family=2 socket_type=1
+    0.000000101 [0] (tid=9 pid=9) syscall_exit name=socket ret=3
+    0.000000102 [0] (tid=9 pid=9) syscall_enter name=connect fd=3 sockaddr=10.0.0.2:6379
+    0.000000103 [0] (tid=9 pid=9) syscall_exit name=connect ret=0
+    0.000000110 [0] (tid=9 pid=9) syscall_enter name=write fd=3 count=10
+    0.000000111 [0] (tid=9 pid=9) syscall_exit name=write ret=10
+    0.000000190 [0] (tid=9 pid=9) syscall_enter name=close fd=3
+    0.000000191 [0] (tid=9 pid=9) syscall_exit name=close ret=0
+    0.000000200 [0] (tid=9 pid=9) syscall_enter name=socket family=2 socket_type=1
+    0.000000201 [0] (tid=9 pid=9) syscall_exit name=socket ret=3
+    0.000000202 [0] (tid=9 pid=9) syscall_enter name=connect fd=3 sockaddr=10.0.0.3:514
+    0.000000203 [0] (tid=9 pid=9) syscall_exit name=connect ret=0
+    0.000000210 [0] (tid=9 pid=9) syscall_enter name=write fd=3 count=10
+    0.000000211 [0] (tid=9 pid=9) syscall_exit name=write ret=10
+    0.000000290 [0] (tid=9 pid=9) syscall_enter name=close fd=3
+    0.000000291 [0] (tid=9 pid=9) syscall_exit name=close ret=0";
+
+#[test]
+fn a_request_without_a_reply_lasts_until_its_client_closes_unless_nothing_is_ever_replied() {
+    check(
+        GIVEN_UP,
+        "request",
+        "id ts dur peer outcome wait_ns",
+        "
+        0 20 3 10.0.0.1:80 unknown 2
+        1 30 62 10.0.0.1:80 closed -
+        2 110 81 10.0.0.2:6379 closed -
+        3 210 - 10.0.0.3:514 closed -",
+    );
+}
