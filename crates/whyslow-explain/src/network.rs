@@ -144,7 +144,9 @@ pub(crate) fn timed_out(slice: &WindowSlice, sleep: &Segment, call: &Call) -> Op
     };
     let range = (peer.since, sleep.end);
     let was_resent = slice.resent.iter().any(|packet| {
-        let is_to = packet.destination.is_some_and(|end| names(slice, peer.address, end));
+        let is_to = packet
+            .destination
+            .is_some_and(|end| names(slice, peer.address, end));
         is_to && range.0 <= packet.ts && packet.ts < range.1
     });
     let upid = slice.thread_table.upid(sleep.utid);

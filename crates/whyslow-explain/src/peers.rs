@@ -198,7 +198,9 @@ pub(crate) fn unanswered<'m>(
     }
     let address = peer_of(slice, call)?;
     let peer = slice.text(address);
-    let sent = slice.connections.sent_by(sleep.utid, Some(peer), sleep.begin)?;
+    let sent = slice
+        .connections
+        .sent_by(sleep.utid, Some(peer), sleep.begin)?;
     (sent.end >= sleep.end).then_some(Unanswered {
         address,
         local: sent.local.as_deref(),

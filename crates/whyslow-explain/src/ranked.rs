@@ -198,7 +198,9 @@ fn is_same_cause(one: &Finding, other: &Finding) -> bool {
 fn explains(call: &Finding, request: &Finding) -> bool {
     let (caller, client) = (&call.target.actor, &request.target.actor);
     let is_behind = |hop: &Hop| caller.pid.is_some() && hop.actor.pid == caller.pid;
-    caller.tid != client.tid
+    // All that a thread waited for in a window also contains what it did between requests.
+    call.target.kind != "thread"
+        && caller.tid != client.tid
         && 2 * length(call) >= length(request)
         && request.chain.iter().any(is_behind)
 }
@@ -246,10 +248,13 @@ fn also_of(finding: Finding) -> Also {
         Some(group) => group.operation.clone(),
         None => finding.target.what.clone(),
     };
+    // A window is one, whatever the number of its waits.
+    let is_one = finding.target.kind == "thread";
+    let group = finding.group.as_ref().filter(|_| !is_one);
     Also {
         begin_ns: finding.target.begin_ns,
         dur_ns: length(&finding),
-        count: finding.group.map_or(1, |group| group.count),
+        count: group.map_or(1, |group| group.count),
         what,
         id: finding.target.id,
         actor: finding.target.actor,
@@ -380,7 +385,11 @@ mod tests {
             server.actor.pid = Some(20);
             request.chain.push(server);
         }
-        assert_eq!(order_of(call(), served), found(&[("op:1", 2)]));
+        assert_eq!(order_of(call(), served.clone()), found(&[("op:1", 2)]));
+        // All waits of a thread of the server are not.
+        let mut waits = call();
+        waits[0].target.kind = "thread".into();
+        assert_eq!(order_of(waits, served), found(&[("request:1", 2)]));
         // One of a process that the request did not depend on is not.
         assert_eq!(order_of(call(), requests(40)), found(&[("request:1", 2)]));
         // A short one is a part of the request.

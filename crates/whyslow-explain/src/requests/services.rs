@@ -28,6 +28,8 @@ use crate::slow::{BASELINE_MIN, Counts, SLOW_MIN_NS, Slow};
 const ABSOLUTE_NS: Ns = 100_000_000;
 /// … if it also takes this many times as long as usual.
 const MEDIANS: Ns = 10;
+/// From this number on, requests that are all slow are usual.
+const SEVERAL: usize = 5;
 /// Groups with a finding.
 const GROUPS: usize = 6;
 /// Requests of a group that are followed: half of them the longest, the others evenly over the rest.
@@ -96,17 +98,12 @@ pub(super) fn find(
     let of_server = |row: &Request| !has_log && !served.contains_key(&row.id);
     let of_client =
         |row: &Request| row.same_as.is_none() && !(has_log && row.parent_request.is_some());
-    let mut groups: Vec<Explained<'_>> = Vec::new();
-    groups.extend(
-        slow(&of_clients, of_client)
-            .into_iter()
-            .map(|one| (&of_clients, one)),
-    );
-    groups.extend(
-        slow(&of_servers, of_server)
-            .into_iter()
-            .map(|one| (&of_servers, one)),
-    );
+    let slow_clients = slow(&of_clients, of_client).into_iter();
+    let slow_servers = slow(&of_servers, of_server).into_iter();
+    let mut groups: Vec<Explained<'_>> = slow_clients
+        .map(|one| (&of_clients, one))
+        .chain(slow_servers.map(|one| (&of_servers, one)))
+        .collect();
     remove_nested(&mut groups, &served);
     groups.index_sort_by_key(|(_, group)| std::cmp::Reverse((group.excess, group.slow[0].id)));
     for (explainer, group) in groups.iter().take(GROUPS) {
@@ -123,10 +120,24 @@ pub(super) fn find(
             found.notes.push(left_out(explainer, group));
             continue;
         }
-        found.findings.push(finding(explainer, group, &busy)?);
+        let mut finding = finding(explainer, group, &busy)?;
+        let is_nested = |request: &&Request| nested.contains(&request.id);
+        if std::ptr::eq(*explainer, &of_servers) && !busy.iter().any(is_nested) {
+            doubt_client(&mut finding);
+        }
+        found.findings.push(finding);
     }
     found.notes.extend(not_followed(&groups));
     Ok(found)
+}
+
+/// A server that requests nothing of others waits for its own client, such as for the rest of an upload.
+/// Nothing shows that the client should be faster, or that others waited for this.
+fn doubt_client(finding: &mut Finding) {
+    let part = finding.culprit.map(|place| &finding.parts[place]);
+    if part.is_some_and(|part| part.mechanism == "local_ipc" && is_dead_end(&part.root)) {
+        finding.confidence = finding.confidence.min(Confidence::Low);
+    }
 }
 
 /// Removes requests that were sent for another slow one: they are part of it. `served` has the
@@ -212,7 +223,9 @@ fn slow_of<'r>(explainer: &RequestExplainer<'r>, all: &[&'r Request]) -> Option<
             .collect()
     };
     let mut slow = longer_than(least);
-    let is_usual = slow.is_empty() && median >= ABSOLUTE_NS;
+    // Too few for a limit of their own, but enough to see that most of them take that long.
+    let are_several = !has_usual && all.len() >= SEVERAL;
+    let is_usual = (slow.is_empty() || are_several) && median >= ABSOLUTE_NS;
     if is_usual {
         slow = longer_than(ABSOLUTE_NS);
     }
@@ -334,4 +347,32 @@ fn finding(
         ..Group::default()
     });
     Ok(finding)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::Part;
+
+    #[test]
+    fn a_server_that_waits_for_its_client_is_no_sure_finding() {
+        let confidence = |mechanism: &str, root: &str| {
+            let part = Part {
+                mechanism: mechanism.into(),
+                root: root.into(),
+                ..Part::default()
+            };
+            let mut finding = Finding {
+                parts: vec![part],
+                culprit: Some(0),
+                confidence: Confidence::Medium,
+                ..Finding::default()
+            };
+            doubt_client(&mut finding);
+            finding.confidence
+        };
+        assert_eq!(confidence("local_ipc", "timer_sleep"), Confidence::Low);
+        assert_eq!(confidence("local_ipc", "cpu_running"), Confidence::Medium);
+        assert_eq!(confidence("timer_sleep", "timer_sleep"), Confidence::Medium);
+    }
 }

@@ -8,7 +8,7 @@ use rustix::time::{ClockId, clock_gettime};
 const SHARE: u32 = 5;
 /// If an import would take longer, fewer spools are imported, to keep the view up to date.
 const IMPORT_MAX: Duration = Duration::from_secs(6);
-/// Below this, the size says little about the cost.
+/// Below this, the cost of a byte cannot be measured.
 const MEASURABLE: Duration = Duration::from_secs(1);
 const SPOOLS_MIN: usize = 2;
 
