@@ -1,4 +1,4 @@
-"""Scenarios of both halves: the folder of a module decides, except for those that were looked at."""
+"""Scenarios of both halves: the folder of a module decides, unless its scenario was looked at."""
 
 from __future__ import annotations
 
