@@ -104,7 +104,12 @@ const TRACED: &[&str] = &[
 ];
 
 /// Topics that consist of events of another one.
-const PART_OF: &[(&str, &str)] = &[("signals", "sched"), ("page_counts", "pages")];
+const PART_OF: &[(&str, &str)] = &[
+    ("signals", "sched"),
+    ("page_counts", "pages"),
+    // Also without a log: sockets show them.
+    ("requests", "syscalls"),
+];
 
 impl RecordedTopics {
     /// The types of the sources only; facts of the metadata are added with [`Self::add`].
@@ -170,11 +175,11 @@ impl RecordedTopics {
 
     fn of_one(&self, topic: &str) -> Coverage {
         let whole = PART_OF.iter().find(|(part, _)| *part == topic);
-        let has = |set: &BTreeSet<String>| {
-            set.contains(topic) || whole.is_some_and(|(_, whole)| set.contains(*whole))
-        };
+        let names = [Some(topic), whole.map(|(_, whole)| *whole)];
+        let has = |set: &BTreeSet<String>| names.iter().flatten().any(|name| set.contains(*name));
+        let lists = |topics: &[&str]| names.iter().flatten().any(|name| topics.contains(name));
         let natures = || self.sources.iter().map(|source| (source, nature(source)));
-        if has(&self.whole) || natures().any(|(_, (always, _))| always.contains(&topic)) {
+        if has(&self.whole) || natures().any(|(_, (always, _))| lists(always)) {
             return Coverage::Whole;
         }
         if has(&self.part) {
@@ -184,7 +189,7 @@ impl RecordedTopics {
             return Coverage::Unstated(String::new());
         }
         let mut unstated = natures().filter(|(source, (_, may))| {
-            may.contains(&topic) && !(self.is_stated && can_state(source))
+            lists(may) && !(self.is_stated && can_state(source))
         });
         unstated.next().map_or(Coverage::None, |(source, _)| {
             Coverage::Unstated(source.clone())
@@ -240,6 +245,10 @@ mod tests {
         assert_eq!(spool.coverage(&["counters"]), Coverage::Whole);
         assert_eq!(spool.coverage(&["locks"]), Coverage::None);
         assert_eq!(spool.coverage(&["block", "syscalls"]), Coverage::None);
+        assert_eq!(spool.coverage(&["requests"]), Coverage::None);
+        // Sockets show requests, also if there were none.
+        let calls = topics(&["spool"], &[("topics", "syscalls")]);
+        assert_eq!(calls.coverage(&["requests"]), Coverage::Whole);
         let part = topics(
             &["spool"],
             &[("topics", "block"), ("topics_partial", "locks")],
@@ -272,6 +281,7 @@ mod tests {
     fn some_sources_can_only_have_some_topics() {
         let strace = topics(&["strace"], &[]);
         assert_eq!(strace.coverage(&["syscalls"]), Coverage::Whole);
+        assert_eq!(strace.coverage(&["requests"]), Coverage::Whole);
         assert_eq!(strace.coverage(&["sched"]), Coverage::None);
         let ftrace = topics(&["ftrace"], &[]);
         assert_eq!(
