@@ -53,7 +53,7 @@ pub(super) fn service(
         !states.is_empty()
     });
     let first = running.next()?;
-    match running.last() {
+    match running.next_back() {
         // The one that started last.
         Some(last) => Some((last.max(first), Grade::C)),
         None => Some((first, Grade::B)),

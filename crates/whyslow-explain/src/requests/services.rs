@@ -122,7 +122,7 @@ pub(super) fn find(
         }
         let mut finding = finding(explainer, group, &busy)?;
         let is_nested = |request: &&Request| nested.contains(&request.id);
-        if std::ptr::eq(*explainer, &of_servers) && !busy.iter().any(is_nested) {
+        if std::ptr::eq(*explainer, &raw const of_servers) && !busy.iter().any(is_nested) {
             doubt_client(&mut finding);
         }
         found.findings.push(finding);
